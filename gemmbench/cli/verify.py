@@ -110,9 +110,10 @@ def verify(request: RunRequest, options: VerifyOptions) -> int:
     tile and M != N != K, in every layout and precision that a kernel declares (on the CPU device in
     f32 and one layout, unless --all or other options name more), with alpha and beta other than 1
     and 0. Small problems are also tried with NaN, infinities, subnormals and values near overflow.
-    Where rules refuse most sizes, those next to them are tried. Each cause of a failure is told
-    once, and what was skipped with the reason; a configuration that timed out or did not compile is
-    not tried on further shapes.
+    Where rules refuse most sizes, those next to them are tried. Whatever else a manifest declares
+    (`kinds`, `epilogue`) is tried on one problem each, and all of it together. Each cause of a failure
+    is told once, and what was skipped with the reason; a configuration that timed out or did not
+    compile is not tried on further shapes.
 
     First every access of small launches is watched on the host: accesses outside operands and arrays,
     races, misaligned vectors, overflowing indices and barriers that threads miss fail a configuration

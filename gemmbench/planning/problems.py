@@ -268,10 +268,8 @@ class Problem:
         """A title such as `M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0` for the heading of a table."""
         scalars = f", alpha {self.alpha:g}, beta {self.beta:g}" if self.scaled else ""
         several = f"{self.count} products of " if self.count > 1 else ""
-        steps = f", then {', '.join(self.epilogue)}" if self.epilogue else ""
         sizes = f"M = {self.M}, N = {self.N}, K = {self.K}"
-        stored = "".join(f", {each}" for each in self.storage_words)
-        return f"{several}{sizes}, {self.layout}, {self.precision_name}{scalars}{steps}{stored}"
+        return f"{several}{sizes}, {self.layout}, {self.precision_name}{scalars}{self.form_words}"
 
     @property
     def form(self) -> dict[str, Any]:
@@ -282,6 +280,12 @@ class Problem:
     def storage_words(self) -> list[str]:
         """What is unusual about its storage: `rows of A+8, B+8`, `result in D`."""
         return [f"rows of {', '.join(self.ld)}"] * bool(self.ld) + ["result in D"] * self.separate_c
+
+    @property
+    def form_words(self) -> str:
+        """What follows the product, and what is unusual about its storage: `, then bias, relu, rows of A+8`, or ""."""
+        steps = [f"then {', '.join(self.epilogue)}"] * bool(self.epilogue)
+        return "".join(f", {each}" for each in (*steps, *self.storage_words))
 
     @property
     def scaled(self) -> bool:

@@ -125,9 +125,8 @@ def _make_key(plan: Plan, machine: Machine) -> str:
 def _add_answer(chain: Chain, check: Plan | Skip | None, answers: Mapping[str, _Answer], machine: Machine) -> Chain:
     if check is None:
         return chain
-    size = check.problem.size
     if isinstance(check, Skip):
-        return replace(chain, only_here=f"refuses {size}: {check.reason}")
+        return replace(chain, only_here=f"refuses {check.problem.size}{check.problem.form_words}: {check.reason}")
     answer = answers.get(_make_key(check, machine), {"kind": _OK})
     if answer["kind"] == _FAULT:
         return replace(chain, fault_elsewhere=answer["text"])
@@ -197,7 +196,7 @@ def _never() -> bool:
 
 
 def _judge(plan: Plan, record: Record | None) -> _Answer:
-    size = plan.problem.size
+    size = f"{plan.problem.size}{plan.problem.form_words}"
     if record is None or record.status == "timeout":
         return {"kind": _REFUSAL, "text": f"{size} took longer than {_SECONDS:g} s"}
     if record.status == "ok":

@@ -19,7 +19,7 @@ from gemmbench.planning.plans.configurations import check_params, list_configura
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import check_plans
+from gemmbench.planning.sizes import add_count, check_plans
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import Sweep
@@ -80,21 +80,22 @@ def verify_kernels(
     variants, broken = choose_variants(selection, lambda variant: variant.computes == "gemm", reporter)
     check_params([(variant, selection.params) for variant in variants])
     expanded: list[Plan | Skip] = []
+    plain: list[Plan] = []
     verified: list[Variant] = []
     watched: list[Launches | Skip] = []
     host = find_host(machine) if watch else None
     for variant in variants:
         planned = plan_verification(variant, selection, machine, every)
         verified += [variant] if any(isinstance(item, Plan) for item in planned) else []
-        expanded += planned
+        plain += [item for item in planned if isinstance(item, Plan)]
+        expanded += planned + _plan_declared_forms(variant, planned, selection, machine)
         if host is not None:
             watched += plan_watching(variant, planned, host, selection.sizes is not None, every)
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=request.measuring.seed or 0)
     announced = [make_chain(item) for item in expanded]
-    plans = [item for item in expanded if isinstance(item, Plan)] if invariance else []
-    series = plan_invariance(plans, variants, machine, sized=selection.sizes is not None)
+    series = plan_invariance(plain if invariance else [], variants, machine, sized=selection.sizes is not None)
     compared = [chain for each in series for chain in each.chains]
     announce_run_on_cpu(machine, [*announced, *compared], UNTIMED, "", request.limits, reporter)
     sweep = Sweep(_SWEEP, tuple(dict.fromkeys(item.problem for item in expanded)), (), "", policy)
@@ -198,7 +199,9 @@ def plan_verification(
     params = {ALL: ()} if every else selection.params
     precisions, layouts = _choose_kinds(variant, selection, machine, every)
     configs = list_configurations(variant, params) if params else configurations.change_each_parameter(variant)
-    shapes = selection.sizes.shapes if selection.sizes else configurations.SHAPES
+    count = configurations.choose_count(variant)
+    usual = [add_count(count, shape) for shape in configurations.SHAPES]
+    shapes = selection.sizes.shapes if selection.sizes else usual
     planned = _plan_problems(
         variant,
         configurations.make_problems(variant, shapes, layouts, precisions, selection.form),
@@ -210,9 +213,10 @@ def plan_verification(
     if not selection.sizes and (every or not machine.on_cpu):
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
+        large = [add_count(count, configurations.LARGE)]
         planned += _plan_problems(
             variant,
-            configurations.make_problems(variant, [configurations.LARGE], layouts[:1], precisions, selection.form),
+            configurations.make_problems(variant, large, layouts[:1], precisions, selection.form),
             crowded,
             machine,
         )
@@ -235,20 +239,49 @@ def _plan_allowed_shapes(
     """Plan shapes near the usual ones for configurations whose rules refuse most of the usual shapes."""
     found: list[Plan | Skip] = []
     for config in configs:
-        mine = [item for item in planned if item.config.values == config.values or item.config.picked]
+        mine = _list_plans_of(config, planned)
         if 2 * sum(isinstance(item, Plan) for item in mine) >= len(mine):
             continue
-        problem = Problem(*configurations.AWKWARD, layout=layouts[0], precision_name=precisions[0])
+        count = configurations.choose_count(variant)
+        problem = Problem(*configurations.AWKWARD, layout=layouts[0], precision_name=precisions[0], count=count)
         adapted = [plan_awkwardly(variant, config, problem, machine, shape) for shape in configurations.SHAPES]
         shapes = dict.fromkeys((each.problem.M, each.problem.N, each.problem.K) for each in adapted
                                if isinstance(each, Plan))  # fmt: skip
         new = [shape for shape in shapes if shape not in configurations.SHAPES and math.prod(shape) <= _LARGEST_ALLOWED]
+        counted = [add_count(count, shape) for shape in new]
         found += _plan_problems(
             variant,
-            configurations.make_problems(variant, new, layouts, precisions, form),
+            configurations.make_problems(variant, counted, layouts, precisions, form),
             [config],
             machine,
         )
+    return found
+
+
+def _list_plans_of(config: Config, planned: Sequence[Plan | Skip]) -> list[Plan | Skip]:
+    """Return what is planned for a configuration. A variant that dispatches has only one."""
+    return [item for item in planned if item.config.values == config.values or item.config.picked]
+
+
+def _plan_declared_forms(
+    variant: Variant, planned: Sequence[Plan | Skip], selection: Selection, machine: Machine
+) -> list[Plan | Skip]:
+    """Plan an awkward problem for each form that a variant declares besides plain products, unless a form is chosen.
+
+    This covers every configuration and precision that runs according to `planned`, in the first layout.
+    """
+    if selection.sizes or any(selection.form.values()):
+        return []
+    kinds = dict[tuple[Config, str], str]()
+    for item in planned:
+        if isinstance(item, Plan):
+            config = Config() if variant.picks else item.config
+            kinds.setdefault((config, item.problem.precision_name), item.problem.layout)
+    found: list[Plan | Skip] = []
+    for (config, precision), layout in kinds.items():
+        for form in configurations.list_declared_forms(variant, precision):
+            tried = [plan_awkwardly(variant, config, replace(each, layout=layout), machine) for each in form]
+            found.append(next((item for item in tried if isinstance(item, Plan)), tried[0]))
     return found
 
 

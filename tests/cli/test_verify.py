@@ -24,7 +24,8 @@ def cells(said, name):
 def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench, few_shapes):
     said = gemmbench("verify", "tiled", "--param", "TILE=16", "--device", "fake", "--format", "tsv")
     assert (said.code, said.err) == (0, "")
-    checks = (len(configurations.SHAPES) * 4 + 1) * 9  # layouts, the large problem once; precisions
+    forms = 5  # a batch, padded rows, D, bias and relu, and these together
+    checks = (len(configurations.SHAPES) * 4 + 1 + forms) * 9  # layouts, the large problem once; precisions
     *counts, error, device = cells(said, "tiled")
     assert (counts, device) == (["1", str(checks), "0", "0"], "fake")
     assert 0 < float(error) < 16
@@ -292,6 +293,65 @@ def test_the_cpu_device_verifies_one_precision_and_layout_and_counts_the_rest(ge
     assert done.out.rstrip().endswith("f32, nn only; --all checks 7 more combinations")
     done = gemmbench("verify", "openblas", "--device", "cpu", "--sizes", "5", "--all", "--format", "simple")
     assert "--all" not in done.out
+
+
+FORMED = """extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, int lda, const TB* B, int ldb,
+                                TACC beta, const TC* C, int ldc, TC* D, int ldd, const TC* bias, int count) {
+    const int row = blockIdx.y * 8 + threadIdx.y, column = blockIdx.x * 8 + threadIdx.x;
+    if (row >= M || column >= N) return;
+    for (int product = 0; product < count; ++product) {
+        TACC sum = 0;
+        for (int k = 0; k < K; ++k) {
+            sum += A[(product * M + row) * lda + k] * B[(product * K + k) * ldb + column];
+        }
+        const TACC old = beta == 0 ? 0 : beta * C[(product * M + row) * ldc + column];
+        sum = alpha * sum + old;
+        if (BIAS) sum += bias[product * N + column];
+        D[(product * M + row) * ldd + column] = RELU && sum < 0 ? 0 : sum;
+    }
+}
+"""
+FORMED_MANIFEST = {
+    "args": "[M, N, K, alpha, A, lda, B, ldb, beta, C, ldc, D, ldd, bias, count]",
+    "kinds": "[one, many, padded, separate_c]",
+    "epilogue": "[bias, relu]",
+    "grid": ["cdiv(N, 8)", "cdiv(M, 8)"],
+    "block": [8, 8],
+}
+DECLARED = [
+    ("product < count", "product < 1", "wrong at 3*13x11x9 nn f32: ", "products 1 to 2 were never written"),
+    ("+ k) * ldb", "+ k) * N", "wrong at 13x11x9 nn f32, rows of A+8, B+4, C+3: ", "ldb"),
+    ("beta * C[", "beta * D[", "wrong at 13x11x9 nn f32, result in D: ", "D was read"),
+    ("if (BIAS)", "if (false)", "wrong at 13x11x9 nn f32, then bias, relu: ", "bias was"),
+    (
+        "bias[product * N",
+        "bias[(RELU ? 0 : product) * N",
+        "wrong at 3*13x11x9 nn f32, then bias, relu, rows of",
+        "bias",
+    ),
+]
+
+
+@pytest.mark.parametrize(("right", "mistake", "where", "cause"), DECLARED)
+def test_what_a_manifest_declares_is_checked_without_being_asked_for(
+    gemmbench, write_kernel, few_shapes, monkeypatch, right, mistake, where, cause
+):
+    assert FORMED.count(right) == 1
+    monkeypatch.setattr(configurations, "AWKWARD", (13, 11, 9))
+    write_kernel("right.cu", body=FORMED, precisions="[f32]", layouts="[nn]", **FORMED_MANIFEST)
+    body = FORMED.replace(right, mistake)
+    write_kernel("mine.cu", body=body, precisions="[f32]", layouts="[nn]", order="99", **FORMED_MANIFEST)
+    said = gemmbench("verify", "right", "mine", "--kernels", "kernels", "--device", "cpu", "--format", "tsv")
+    assert said.code == 1
+    assert cells(said, "right")[:4] == ["1", str(len(configurations.SHAPES) + 5), "0", "0"]
+    told = [line for line in said.out.splitlines() if line.startswith(f"mine: {where}")]
+    assert len(told) == 1 and cause in told[0] and "race" not in said.out, said.out
+
+
+def test_a_kernel_that_takes_only_batches_is_checked_on_batches(gemmbench, few_shapes):
+    many = ROOT / "tests" / "hostile_many"
+    said = gemmbench("verify", "products_modulo_4", "--kernels", many, "--device", "fake", "--format", "tsv")
+    assert cells(said, "products_modulo_4")[:4] == ["1", str(len(configurations.SHAPES) + 1), "0", "0"]
 
 
 STRAY = """extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B,

@@ -110,8 +110,8 @@ Params = Mapping[str, Values]
 ALL = "all"
 
 COMPUTES = ("gemm", "mlp", "pass")
-PADDED, SEPARATE_C = "padded", "separate_c"
-KINDS = ("one", "many", PADDED, SEPARATE_C)
+ONE, MANY, PADDED, SEPARATE_C = "one", "many", "padded", "separate_c"
+KINDS = (ONE, MANY, PADDED, SEPARATE_C)
 """What one launch computes: one product, or all products of a batch. It may take rows with padding, and a D."""
 STORAGES = ("row", "column")
 EPILOGUES = (*EPILOGUE_STEPS, SOFTMAX)

@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Any, overload
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
-from gemmbench.planning.manifests.variant import ALL, Params, Variant
+from gemmbench.planning.manifests.variant import ALL, MANY, ONE, PADDED, SEPARATE_C, Params, Variant
 from gemmbench.planning.plans.plan import Config
-from gemmbench.planning.precisions import find_precision
+from gemmbench.planning.precisions import Precision, find_precision
 from gemmbench.planning.problems import Problem, make_problem
 from gemmbench.planning.sizes import AnyShape, Shape, check_configurations
 
@@ -204,6 +205,52 @@ def _choose_scalars(variant: Variant, kind: str) -> tuple[float, float]:
     if precision.is_exact:
         return _WHOLE if variant.takes_scalars(precision, *_WHOLE) else (1.0, float(variant.call.takes("beta")))
     return ALPHA if variant.call.takes("alpha") else 1.0, BETA if variant.call.takes("beta") else 0.0
+
+
+_SEVERAL = 3
+"""The number of products in a batch that is verified without being asked for."""
+_PADDINGS = ({"A": 8, "B": 4, "C": 3, "D": 5}, {"A": 16, "B": 32, "C": 48, "D": 64})
+"""The elements that follow each row, and those to try if a kernel's rules refuse them."""
+
+
+def choose_count(variant: Variant) -> int:
+    """Return how many products the problems of `verify` have: one, unless the variant takes only batches."""
+    return 1 if ONE in variant.kinds else _SEVERAL
+
+
+def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Problem]]:
+    """List the forms that a variant declares besides plain products: each one alone, and last all of them together.
+
+    Each form is a list of problems of the awkward shape, of which the first that its rules allow should be verified.
+    Several activations are tried one after the other. Steps that make fractions of integers are left out.
+    """
+    several, padded, apart = (kind in variant.kinds for kind in (MANY, PADDED, SEPARATE_C))
+    chains, count = _list_chains(variant, find_precision(precision_name)), choose_count(variant)
+
+    def make(count: int, epilogue: tuple[str, ...] = (), padded: bool = False, apart: bool = False) -> list[Problem]:
+        names = "ABCD" if apart else "ABC"
+        rows = [tuple(f"{name}+{each[name]}" for name in names) for each in _PADDINGS] if padded else [()]
+        return [
+            Problem(*AWKWARD, precision_name=precision_name, count=count, epilogue=epilogue, ld=ld, separate_c=apart)
+            for ld in rows
+        ]
+
+    forms = [make(_SEVERAL)] if several and count == 1 else []
+    forms += [make(count, padded=True)] if padded else []
+    forms += [make(count, apart=True)] if apart else []
+    forms += [make(count, chain) for chain in chains]
+    together = make(_SEVERAL if several else 1, chains[0] if chains else (), padded, apart)
+    return [*forms, *([together] if len(forms) > 1 and together not in forms else [])]
+
+
+def _list_chains(variant: Variant, precision: Precision) -> list[tuple[str, ...]]:
+    """List epilogues that together have every step that a variant can fuse, with one activation each."""
+    known = [name for name in variant.list_fused(precision) if name in EPILOGUE_STEPS]
+    fused = [name for name in known if EPILOGUE_STEPS[name].keeps_integers or not precision.is_exact]
+    activations = [name for name in fused if EPILOGUE_STEPS[name].is_activation]
+    chains = [tuple(name for name in fused if name == chosen or name not in activations)
+              for chosen in activations or [""]]  # fmt: skip
+    return [chain for chain in chains if chain]
 
 
 def change_each_parameter(variant: Variant) -> list[Config]:

@@ -135,7 +135,8 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
     """Group the failures of a variant by cause.
 
     A failure without a clear cause, such as on a very small problem, is grouped with the rest of its configuration. If
-    a fault was seen in the accesses of a configuration, all its failures are grouped with that fault.
+    a fault was seen in the accesses of a configuration, all its failures are grouped with that fault. Where several
+    forms of a problem come together, such as padding in a batch, the cause in a simpler problem explains the failure.
     """
     known: dict[tuple[str, str], str] = {}
     for record in _split_faults(failed)[0]:
@@ -143,9 +144,11 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
     for record in failed:
         if _explains_all(record):
             known.setdefault((record.variant, record.configuration), record.diagnosis)
-    for record in failed:
+    simplest: dict[tuple[str, str], int] = {}
+    for record in sorted(failed, key=_count_forms):
         if not _is_vague(record):
             known.setdefault((record.variant, record.configuration), _find_kind(record))
+            simplest.setdefault((record.variant, record.configuration), _count_forms(record))
     groups: dict[tuple[str, str, str], list[Record]] = {}
     for record in failed:
         cause = known.get((record.variant, record.configuration), "")
@@ -154,10 +157,21 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
             status = "failed"
         elif explained and (status == "wrong" or record.diagnosis == CRASH):
             status = "wrong"
-        elif not cause or not _is_vague(record):
+        elif not cause or not (_is_vague(record) or _is_explained(record, simplest)):
             cause = _find_kind(record)
         groups.setdefault((record.variant, status, cause), []).append(record)
     return list(groups.values())
+
+
+def _count_forms(record: Record) -> int:
+    problem = record.problem
+    return sum(map(bool, (problem.count > 1, problem.ld, problem.separate_c, problem.epilogue)))
+
+
+def _is_explained(record: Record, simplest: Mapping[tuple[str, str], int]) -> bool:
+    """Return whether several forms come together, and the same configuration has a cause in a simpler problem."""
+    forms = _count_forms(record)
+    return record.status == "wrong" and forms > max(1, simplest.get((record.variant, record.configuration), forms))
 
 
 def _find_kind(record: Record) -> str:
@@ -222,6 +236,7 @@ def _name_failures(example: Record, several: bool) -> str:
 def _describe_failures(rows: Sequence[Record], example: Record) -> str:
     configurations = len({row.configuration for row in rows})
     where = f"{example.problem.size} {example.problem.layout} {example.problem.precision_name}"
+    where += example.problem.form_words
     more = f" (and {count_noun(len(rows) - 1, 'more problem')})" if len(rows) > 1 else ""
     if configurations > 1:
         where = f"{where} {example.configuration}"
