@@ -2,15 +2,18 @@
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
 
+from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import SCHEMA
 from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import is_finished, read_results
 
 from .conftest import cut_after
 
+ROOT = Path(__file__).parents[2]
 SIZES = ["--sizes", "16,24", "--rounds", "10", "--cache", "hot"]
 
 
@@ -239,6 +242,18 @@ def test_another_method_is_not_mixed_in(run_naive, unfinished, option, words):
     said = run_naive("--resume", *option)
     told = f"gemmbench: results/{unfinished.name}: another experiment: {words}; start a new run without --resume\n"
     assert (said.code, said.err, unfinished.read_bytes()) == (2, told, before)
+
+
+def test_a_run_of_an_earlier_method_is_read_and_not_resumed(run_naive, unfinished):
+    old = METHOD - 1
+    unfinished.write_text(unfinished.read_text().replace(f'"method":{METHOD}', f'"method":{old}'))
+    before = unfinished.read_bytes()
+    said = run_naive("--resume")
+    told = f"another experiment: its method is {old}, but that of this run is {METHOD}; start a new run without"
+    assert (said.code, unfinished.read_bytes()) == (2, before) and told in said.err
+    finished = next((ROOT / "results" / "nvidia-h200").glob("2026-11-23-*.jsonl.gz"))
+    run = read_results(finished)
+    assert run.finished and run.records and (run.environment.schema, run.environment.policy["method"]) == (3, 4)
 
 
 def test_another_text_of_a_kernel_is_not_mixed_in(gemmbench, saved, write_kernel):

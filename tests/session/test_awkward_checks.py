@@ -41,7 +41,7 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
 """
 
 
-HOSTILE = Path(__file__).parents[1] / "hostile"
+HOSTILE, STRIDES = (Path(__file__).parents[1] / name for name in ("hostile", "hostile_strides"))
 RIGHT, FLOOR = "(K + 15) / 16", "K / 16"
 
 
@@ -65,9 +65,9 @@ def write(tmp_path, monkeypatch):
 def run(tmp_path, write, few_sets):
     """Run kernels on the CPU device; returns the rows by name."""
 
-    def run(*names, sizes="32", kernels=None):
+    def run(*names, sizes="32", kernels=None, **form):
         names = names if kernels else [f"./{name}.yaml" for name in names]
-        asked = {"variants": names, "sizes": sizes, "kernels": kernels, "cache": "hot", "rounds": 2}
+        asked = {"variants": names, "sizes": sizes, "kernels": kernels, "cache": "hot", "rounds": 2, **form}
         request = make_request(destination=Destination(tmp_path / "results"), **asked)
         records = run_sweep(request, find_machine("cpu", SILENT)).run.records
         return {record.variant.removeprefix("./").removesuffix(".yaml"): record for record in records}
@@ -82,6 +82,23 @@ def test_a_kernel_that_is_wrong_elsewhere_is_wrong_and_not_timed(write, run):
     assert rows["right"].status == "ok" and rows["right"].samples and not rows["right"].only_here
     assert (rows["floor"].status, rows["floor"].samples) == ("wrong", [])
     assert rows["floor"].reason.startswith("ok here, wrong at 31x61x97: as if the last product of 97 were lost")
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "words"),
+    [
+        ("lda_for_b", {"ld": "A+8,B+8"}, "ok here, wrong at 31x61x97, rows of A+8, B+8: "),
+        ("reads_d_for_c", {"separate_c": True, "beta": -0.5}, "exact check: "),
+    ],
+)
+def test_rows_with_padding_and_a_d_are_checked_as_they_are_timed(run, name, form, words, monkeypatch, tmp_path):
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    seen = []
+    judge = awkward_checks._judge
+    monkeypatch.setattr(awkward_checks, "_judge", lambda plan, record: seen.append(plan) or judge(plan, record))
+    row = run(name, sizes="32", kernels=str(STRIDES), **form)[name]
+    assert row.status == "wrong" and not row.samples and row.reason.startswith(words)
+    assert seen and all(plan.problem.form == row.problem.form for plan in seen)
 
 
 def test_a_leading_dimension_that_leads_outside_is_explained_where_it_does_not(write, run):

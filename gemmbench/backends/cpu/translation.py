@@ -242,6 +242,18 @@ def _standard_arguments(plan: Plan) -> str:
     return _GEMM.format(scalar=plan.problem.precision.scalar.ctype) + trailing
 
 
+_OTHER_ARGUMENTS = re.compile(r": call of .*: error: ")
+_EXPECTED = "int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C"
+_EXPECTED_TRAILING = {"bias": "const TC*", "residual": "const TC*", "workspace": "void*", "D": "TC*"}
+
+
+def _list_expected(plan: Plan) -> str:
+    """Return the standard arguments of a kernel, for a message about one that takes others."""
+    types = {**_EXPECTED_TRAILING, "scale": f"const {plan.problem.precision.epilogue_type.ctype}*"}
+    trailing = [f"{types[name]} {name}" for name in plan.variant.trailing]
+    return f"without `args`, it gets ({', '.join([_EXPECTED, *trailing])})"
+
+
 def _declared_arguments(plan: Plan) -> str:
     written = {argument: _write_argument(plan, number, argument) for number, argument in enumerate(plan.arguments)}
     return ", ".join(_write_parameter(parameter, written) for parameter in list_parameters(plan.arguments))
@@ -411,7 +423,12 @@ class CpuCompiler:
         folder, kind = path.parent, plan.variant.kind
         found = None if plan.variant.is_host_function else self._preprocess(unit, folder)
         unit = unit if found is None else _write_kernel(plan, found, recipe is _WATCHED)
-        return self._link(kind, unit, found, path, recipe)
+        try:
+            return self._link(kind, unit, found, path, recipe)
+        except BuildError as fault:
+            if plan.arguments or plan.network or not _OTHER_ARGUMENTS.search(first := str(fault).partition("\n")[0]):
+                raise
+            raise BuildError(str(fault).replace(first, f"{first}; {_list_expected(plan)}", 1)) from None
 
     def _link(self, kind: str, unit: str, found: Preprocessed | None, path: Path, recipe: _Recipe) -> Build:
         """Compile a unit that was generated from `found`, and link it with a runtime."""

@@ -132,7 +132,8 @@ class Verification:
         bind = partial(self._bind_again, trial, case)
         scratch = trial.scratch.poison if trial.scratch and trial.scratch.nbytes else None
         plan = trial.chain.steps[0] if len(trial.chain.steps) == 1 else None
-        return Relauncher(self.arena, executable, bind, self.backend.modes, scratch, fill, plan)
+        declared = trial.chain.declared
+        return Relauncher(self.arena, executable, bind, self.backend.modes, scratch, fill, plan, declared)
 
     def _restore_operands(self, case: VerificationCase) -> None:
         """Restore the operands for the next trials, because a trial that crashed may have written anywhere."""

@@ -261,12 +261,12 @@ class Reference:
         projections = _multiply_in_threads(result, self.vectors)
         return np.asarray(self._subtract(projections, self.expected_projections) == 0)
 
-    def is_exactly_right(self, result: np.ndarray) -> bool:
-        """Return whether an integer result is exactly right. This is check_exact without its slow explanation."""
-        if not self.compares_all and self._is_linear():
+    def is_exactly_right(self, result: np.ndarray, declared: Exactness = EXACT) -> bool:
+        """Return whether an integer result is right. This is check_exact without its slow explanation."""
+        if not self.compares_all and self._is_linear(declared):
             return bool(self._find_right_projections(result).all())
         got = result[self.rows].astype(np.float64)
-        return not self._find_unequal(got, self.expected, self.rows)[1].any()
+        return not self._find_unequal(got, self.expected, self.rows, declared)[1].any()
 
     def _compare_exactly(
         self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None, declared: Exactness = EXACT

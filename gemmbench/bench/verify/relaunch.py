@@ -24,10 +24,11 @@ from gemmbench.bench.verify.diagnosis import (
 )
 from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_integer_pointer, find_line
 from gemmbench.bench.verify.other_launches import list_other_launches, write_renamed_arguments
-from gemmbench.bench.verify.reference import Check, Reference
-from gemmbench.bench.verify.storage_mistakes import StorageProbe
+from gemmbench.bench.verify.reference import EXACT, Check, Reference
+from gemmbench.bench.verify.storage_mistakes import IsRight, StorageProbe
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.plans.plan import Plan
 
 _MOST_PRODUCTS, _MOST_SECONDS = 1 << 23, 3.0
@@ -40,7 +41,7 @@ class Relauncher:
 
     `fill_scratch` fills those parts of its workspaces that it may not read with a byte. It is None if there is no
     workspace. `fill` is the byte that filled C before the launch that failed. `plan` is the plan of its only step, or
-    None if it has several.
+    None if it has several. `declared` is how exact its manifest says that it is.
     """
 
     arena: Arena
@@ -50,6 +51,7 @@ class Relauncher:
     fill_scratch: Callable[[int], None] | None
     fill: int = guards.NAN
     plan: Plan | None = None
+    declared: Exactness = EXACT
 
     @property
     def can_fail_safely(self) -> bool:
@@ -157,7 +159,7 @@ def _find_storage_mistake(check: Check, reference: Reference, launch: Relauncher
     data = {
         name: array for name, array in reference.operands.items() if reference.beta or problem.separate_c or name != "C"
     }
-    judge = reference.is_exactly_right
+    judge = _judge_of(check, reference, launch)
     probe = StorageProbe(problem, data, reference.alpha, reference.beta, launch.launch_padded, judge, launch.fill)
     return probe.find_mistake()
 
@@ -214,7 +216,7 @@ def _find_added_product(
     other = {**data, "C": (data["C"] + data["C"]).astype(data["C"].dtype)}
     for each in (data, other):
         added = launch(each, False).astype(np.float64) - each["C"].astype(np.float64)
-        if not reference.is_exactly_right(added.astype(data["C"].dtype)):
+        if not reference.is_exactly_right(added.astype(data["C"].dtype), launch.declared):
             return None
     if launch.fill == guards.NAN:
         return (
@@ -237,14 +239,14 @@ def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -
     for other in list_other_launches(plan, blocks=not at_edge):
         if time.monotonic() > deadline:
             return None
-        if all(_is_right(reference, launch.try_changed(reference.operands, mode, other.change))
+        if all(_is_right(reference, launch, launch.try_changed(reference.operands, mode, other.change))
                for mode in launch.modes[1:]):  # fmt: skip
             return OTHER_LAUNCH, f"right if {other.words}"
     return None
 
 
-def _is_right(reference: Reference, result: np.ndarray | None) -> bool:
-    return result is not None and reference.is_exactly_right(result)
+def _is_right(reference: Reference, launch: Relauncher, result: np.ndarray | None) -> bool:
+    return result is not None and reference.is_exactly_right(result, launch.declared)
 
 
 def _find_absent_threads(reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
@@ -273,7 +275,7 @@ def _find_race(check: Check, result: np.ndarray, reference: Reference, launch: R
         again = launch(reference.operands, not reference.beta, mode)
         if have_same_bits(again, result):
             continue
-        right = _judge_of(check, reference)(again)
+        right = _judge_of(check, reference, launch)(again)
         if right or check.rule == "exact":
             how = "is right" if right else f"differs from it in {_count_differences(again, result)} elements"
             what = "a second launch on the same operands" if mode is None else "the threads in another order"
@@ -320,7 +322,7 @@ def _find_read_of_scratch(check: Check, reference: Reference, launch: Relauncher
     """Test whether NaN comes from the workspace, in which case a launch with a workspace of zeros is right."""
     if launch.fill_scratch is None or check.diagnosis is None or "never written" not in check.diagnosis.words:
         return None
-    if not _judge_of(check, reference)(launch(reference.operands, not reference.beta, scratch=0)):
+    if not _judge_of(check, reference, launch)(launch(reference.operands, not reference.beta, scratch=0)):
         return None
     words = (
         "computed from bytes of its workspace that it had not written and that gemmbench fills with NaN: set them, or"
@@ -332,7 +334,7 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
     """Find out where NaN comes from. A launch on a C of numbers shows whether they were read or skipped."""
     if reference.beta or check.diagnosis is None or "never written" not in check.diagnosis.words:
         return None
-    data, is_right = reference.operands, _judge_of(check, reference)
+    data, is_right = reference.operands, _judge_of(check, reference, launch)
     again = launch(data, False)
     if is_right(again):
         return "C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
@@ -368,6 +370,8 @@ def _find_use_of_finite(
     return None
 
 
-def _judge_of(check: Check, reference: Reference) -> Callable[[np.ndarray], bool]:
+def _judge_of(check: Check, reference: Reference, launch: Relauncher) -> IsRight:
     """Return a function that tells whether a result is right by the rule of a check."""
-    return reference.is_exactly_right if check.rule == "exact" else lambda result: reference.check_rounding(result).ok
+    if check.rule == "exact":
+        return lambda result: reference.is_exactly_right(result, launch.declared)
+    return lambda result: reference.check_rounding(result, launch.declared).ok

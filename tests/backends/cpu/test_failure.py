@@ -1,5 +1,7 @@
 """A wild kernel ends in an error of its plan, and in nothing else."""
 
+from dataclasses import replace
+
 import pytest
 
 from gemmbench.backends.cpu import kernel_process
@@ -115,6 +117,10 @@ def test_what_a_block_may_not_have(bench, geometry, fault):
             "\n#include <cuda_runtime.h>\n\nSIGNATURE {\n    extern __shared__\n float s[];\n    nonsense(s);\n}",
             r"^cuda/test\.cu:8:.*error: .*nonsense",
         ),
+        (
+            "__global__ void gemm(int M, int N, int K, float* C) {}",
+            r"call of gemm:.*error: .*; without `args`, it gets \(int M, .*, TACC beta, TC\* C\)$",
+        ),
         ("__global__ void other() {}", r"^no kernel gemm in cuda/test.cu; it has other; correct `symbol`"),
     ],
 )
@@ -165,3 +171,10 @@ def test_what_the_linker_says_is_the_reason_and_not_that_it_failed(bench, monkey
     with pytest.raises(BuildError, match=r"runtime\.o: file not recognized") as caught:
         CpuCompiler().compile(bench.plan("SIGNATURE { C[0] = 1; }"))
     assert "collect2" not in str(caught.value) and "include" not in str(caught.value)
+
+
+def test_a_kernel_without_the_arguments_that_its_manifest_asks_for_is_told_all_of_them(bench):
+    plan = bench.plan("SIGNATURE {}")
+    plan = replace(plan, variant=replace(plan.variant, epilogue=("bias", "relu"), kinds=("one", "separate_c")))
+    with pytest.raises(BuildError, match=r"TC\* C, const TC\* bias, TC\* D\)$"):
+        bench.compiler.compile(plan)

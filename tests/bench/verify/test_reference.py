@@ -11,6 +11,7 @@ from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.operands.operand_values import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference, make_reference
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -248,3 +249,14 @@ def test_the_rows_of_altered_operands_are_known_without_another_product(large, l
     assert not reference.alter(places, UNALTERED).check_rows(result, -2.0).ok
     result[-1, -1] += 1e-3
     assert not reference.alter(places, altered).check_rows(result, -2.0).ok
+
+
+@pytest.mark.parametrize("bits", [14, 9])
+def test_an_activation_may_be_off_by_what_is_declared(bits):
+    reference, sums = exact(Problem(31, 61, 97, epilogue=("silu",)))
+    sums = sums.astype(np.float64)
+    right = sums / (1 + np.exp(-np.clip(sums, -700, 700)))
+    result = (right - 2.0**-10 * np.abs(sums)).astype(np.float32)
+    declared = Exactness(approx=2.0**-bits)
+    assert reference.is_exactly_right(right.astype(np.float32)) and not reference.is_exactly_right(result)
+    assert reference.is_exactly_right(result, declared) == reference.check_exact(result, declared).ok == (bits == 9)
