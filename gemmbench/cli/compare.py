@@ -10,8 +10,8 @@ from gemmbench.cli.options import OutputOptions, VariantName, argument, command,
 from gemmbench.cli.output import print_line, print_reports, print_warning
 from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
-from gemmbench.cli.run_outputs import complete_options, find_missing
-from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
+from gemmbench.cli.run_outputs import complete_options, find_missing, has_results
+from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, OK, UsageError
 from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import (
@@ -108,7 +108,7 @@ def _print_gpu_differences(
     """Print how variants that ran on the CPU device would differ on a GPU, about which their times say nothing."""
     best = find_best_rows(comparison.problems[0].rows) if comparison.problems else {}
     rows = [best[name].record for name in names if name in best]
-    if all(record.backend == _CPU for record in rows) and (lines := compare_accesses_of_rows(rows, kernels)):
+    if rows and all(record.backend == _CPU for record in rows) and (lines := compare_accesses_of_rows(rows, kernels)):
         print_reports([Report([], closing=lines)], style)
         print_line()
 
@@ -116,6 +116,8 @@ def _print_gpu_differences(
 def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], options: CompareOptions) -> int:
     """Print the verdicts of a comparison, if there is one, and return the exit code."""
     if comparison is None:
+        return code
+    if code == INTERRUPTED and not has_results(comparison.run):
         return code
     verdicts = judge_variants(comparison, names, options.margin)
     print_line()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from typing import Any
 import click
 
 from gemmbench.cli.streams import discard_output
-from gemmbench.errors import OK, nearest
-from gemmbench.planning.files import printable
+from gemmbench.errors import INTERRUPTED, OK, nearest
+from gemmbench.planning.files import escape_controls, printable
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class CommandEntry:
     hidden: bool = False
 
 
+_TYPED = "gemmbench.typed"
 Sections = Mapping[str, Mapping[str, CommandEntry]]
 """The commands under each heading of the group's --help, in the order shown there."""
 
@@ -57,6 +59,7 @@ class LazyGroup(click.Group):
         for word in args:
             if any("\ud800" <= char <= "\udfff" for char in word):  # how Python keeps a byte that it cannot decode
                 raise click.UsageError(_explain_undecodable(word))
+        ctx.meta[_TYPED] = list(args)
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -100,4 +103,10 @@ class LazyGroup(click.Group):
             sys.stdout.flush()
         except BrokenPipeError:
             discard_output()
+        except KeyboardInterrupt:
+            from gemmbench.cli.output import explain_interruption  # it imports what most commands need anyway
+
+            typed = shlex.join(["gemmbench", *ctx.meta[_TYPED]])
+            click.echo(escape_controls(explain_interruption(ctx.meta, typed)), err=True)
+            code = INTERRUPTED
         return code

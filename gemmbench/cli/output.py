@@ -6,10 +6,10 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -17,6 +17,7 @@ from gemmbench.bench.experiments.context import Progress
 from gemmbench.cli.streams import discard_output
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import STDOUT, escape_controls
+from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import PLAIN, RICH, Report, escape_markdown, format_reports
 from gemmbench.report.text import format_duration
@@ -112,6 +113,12 @@ class Terminal(Reporter):
         """Write one line."""
         print_line(text, to_stderr=True)
 
+    def open_run(self, run: Run) -> None:
+        """Keep the run for the message of `explain_interruption`."""
+        context = click.get_current_context(silent=True)
+        if context is not None:
+            context.meta[_RUN] = run
+
     @contextmanager
     def progress_bar(self) -> Iterator[Progress]:
         """Show the progress of the sweep and of its current step."""
@@ -129,6 +136,17 @@ class Terminal(Reporter):
 
 
 TERMINAL = Terminal()
+_RUN = "gemmbench.run"
+
+
+def explain_interruption(meta: Mapping[str, Any], typed: str) -> str:
+    """Say what to do after Ctrl-C stopped a command at once: show its run, continue it, or start again."""
+    run: Run | None = meta.get(_RUN)
+    if run is None or not run.records:
+        return f"interrupted; start again with: {typed}"
+    with suppress(StoreError):
+        run = read_results(run.path)  # only the file says whether the run was finished
+    return run.warning or f"{run.path}: interrupted after the last row; show the run with: gemmbench show {run.path}"
 
 
 def print_warning(run: Run) -> None:

@@ -61,7 +61,7 @@ def finish_run(
     run = result.run
     try:
         view = replace(options.view, caveat=closing)  # otherwise the command's own last lines have it
-        if run.records or not result.interrupted:
+        if has_results(run) or not result.interrupted:
             print_results(comparison, options.style, view, closing and not result.interrupted)
     finally:
         names = [] if result.fault else save_csv(comparison)
@@ -72,6 +72,11 @@ def finish_run(
     write_exports(comparison, options)
     refuse_incomplete_file(result)
     return choose_exit_code([*run.full_records, *run.transfers], result.interrupted)
+
+
+def has_results(run: Run) -> bool:
+    """Return whether anything was measured, verified or tried: a run of skipped rows has no results."""
+    return bool(run.transfers) or any(record.status != "skipped" for record in run.records)
 
 
 def announce_results(result: RunResult, names: Sequence[str]) -> None:

@@ -141,7 +141,8 @@ def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> in
     how = {"every": options.every, "exit_first": options.exit_first, "pdl": options.overlap, "watch": options.watch}
     how |= {"invariance": options.invariance, "keep": options.out is not None}
     found = verify_kernels(request, machine, TERMINAL, **how)
-    print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
+    if found.records or not found.interrupted:
+        print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
     if found.result is not None:
         names = [] if found.result.fault else save_csv(compare_rows(found.result.run))
         announce_results(found.result, names)
@@ -149,7 +150,9 @@ def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> in
     for name in found.wrongly_launched:
         print_line(f"{name}: the kernel is correct, but its launch is not: see above", to_stderr=True)
     if found.interrupted:
-        print_next_step(what="the checks above are not all: verification was interrupted")
+        print_next_step(
+            what="interrupted before the last check" if found.records else "interrupted before the first check"
+        )
     failed = BAD_ROW if found.wrongly_launched else USAGE if found.broken else OK
     return choose_exit_code(found.records, found.interrupted) or failed
 

@@ -175,8 +175,9 @@ class OpenRun:
 
     def finish(self) -> RunResult:
         """Mark the run in the file as finished, unless it was interrupted, and return what was measured."""
-        self.journal.finish(is_complete=not self.is_interrupted())
-        return RunResult(keep_latest(self.run), self.is_interrupted(), self.journal.fault)
+        interrupted = self.is_interrupted()  # once: Ctrl-C after the end of the file changes nothing
+        self.journal.finish(is_complete=not interrupted)
+        return RunResult(keep_latest(self.run), interrupted or bool(self.journal.fault), self.journal.fault)
 
     def is_interrupted(self) -> bool:
         """Return whether to start nothing new: after Ctrl-C or a time limit, or if rows cannot be written."""
@@ -256,6 +257,7 @@ def open_results(
     environment = replace(described, software=dict(session.software), planned=list(planned))
     run = choose_results(environment, destination, reporter)
     earlier = tuple(run.records)
+    reporter.open_run(run)
     with Journal(run) as journal:
         if set(environment.planned) != set(run.planned):
             journal.extend(Request(command=environment.command, planned=environment.planned))
@@ -270,9 +272,7 @@ def _say_where(run: Run, reporter: Reporter, resumable: bool) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if run.records:
-            reporter.message(run.warning)
-        raise
+        raise KeyboardInterrupt(*([run.warning] if run.records else [])) from None
     except DeviceError as fault:
         count = sum(record.status != "skipped" for record in run.records) + len(run.transfers)
         hint = "; --resume continues the run" if resumable else ""

@@ -17,6 +17,7 @@ from gemmbench.errors import UsageError
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import TimeLimits
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import format_duration
 from gemmbench.session.signals import let_finalizers_end
 
@@ -26,6 +27,9 @@ class Reporter:
 
     def message(self, text: str) -> None:
         """Show one message, such as why a run ends early."""
+
+    def open_run(self, run: Run) -> None:
+        """Take the run that is about to be measured, to name it if Ctrl-C stops the command at once."""
 
     def progress_bar(self) -> AbstractContextManager[Progress]:
         """Show progress inside the block. Yields the callback for progress reports."""
@@ -135,7 +139,7 @@ class Interruption:
         if self._pressed:
             raise KeyboardInterrupt
         self._pressed = True
-        self._message("stopping after this window; press Ctrl-C again to stop at once")
+        self._message("stopping after the current step; press Ctrl-C again to stop at once")
 
 
 _LONG = 60.0

@@ -37,7 +37,7 @@ def test_ctrl_c_ends_with_130_and_shows_and_saves_what_there_is(run_naive, saved
     at[138] = interrupt
     said = run_naive()
     assert said.code == 130
-    assert "stopping after this window; press Ctrl-C again to stop at once" in said.err
+    assert "stopping after the current step; press Ctrl-C again to stop at once" in said.err
     journal, rows = saved()
     assert f"continue with: gemmbench run --resume-from results/{journal.name}" in said.err
     assert {row["stopped"] for row in rows} == {"interrupted"} and {row["M"] for row in rows} == {"16"}
@@ -57,6 +57,20 @@ def test_the_command_that_continues_can_be_pasted_even_if_it_names_a_file(gemmbe
     again = shlex.split(said.err.rstrip().splitlines()[-1].partition("; continue with: ")[2])
     assert again[:2] == ["gemmbench", "run"] and "--resume-from" in again
     assert gemmbench(*again[1:]).code == (2 if at_once else 0)  # 2: the file alone may not name code, and says so
+
+
+@pytest.mark.parametrize(
+    ("place", "said_last"),
+    [
+        ("plan_request", "interrupted; start again with: gemmbench run naive --device fake --sizes 16"),
+        ("compare_rows", "interrupted after the last row; show the run with: gemmbench show results/"),
+    ],
+)
+def test_ctrl_c_outside_a_measurement_names_the_next_command(gemmbench, monkeypatch, place, said_last):
+    module = "gemmbench.session.sweep_runs" if place == "plan_request" else "gemmbench.cli.run"
+    monkeypatch.setattr(f"{module}.{place}", lambda *arguments, **options: interrupt())
+    said = gemmbench("run", "naive", "--device", "fake", "--sizes", "16")
+    assert (said.code, said.out) == (130, "") and said_last in said.err.splitlines()[-1]
 
 
 def test_ctrl_c_before_the_first_row_leaves_no_file(run_naive, windows, tmp_path):

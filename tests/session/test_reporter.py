@@ -28,7 +28,7 @@ def test_ctrl_c_requests_an_end_and_a_second_one_ends_at_once():
         assert interruption.is_requested()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-    assert messages == ["stopping after this window; press Ctrl-C again to stop at once"]
+    assert messages == ["stopping after the current step; press Ctrl-C again to stop at once"]
 
 
 @pytest.mark.parametrize(("resumable", "hint"), [(True, "; --resume continues it"), (False, "")])
