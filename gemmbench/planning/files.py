@@ -57,6 +57,12 @@ def list_results(folder: Path, ending: str = "") -> list[Path]:
     return [found[name] for name in sorted(found)]
 
 
+def list_folders(folder: Path) -> dict[Path, int]:
+    """Count the results files of each folder inside a results folder, except saved runs. Empty ones are left out."""
+    inner = sorted(path for path in folder.glob("*/") if path.name != _SAVED) if is_folder(folder) else []
+    return {path: count for path in inner if is_folder(path) and (count := len(list_results(path)))}
+
+
 def saved_path(results: Path, name: str) -> Path:
     """Return the path under which a run is saved in a results folder, whether or not it exists."""
     return results / _SAVED / f"{name}{RESULTS_SUFFIX}"

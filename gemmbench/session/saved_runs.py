@@ -18,6 +18,7 @@ from gemmbench.planning.files import (
     is_file,
     is_folder,
     is_results_name,
+    list_folders,
     list_results,
     list_saved,
     results_stem,
@@ -133,12 +134,18 @@ def _find_by_name(text: str, folder: Path) -> Path | None:
 
 
 def _find_by_id(text: str, folder: Path) -> Path | None:
-    """Return the only file of the folder whose name ends in `text`, or else the only one whose run's name does."""
+    """Return the only file whose name ends in `text`, or else the only one whose run's name does.
+
+    Files of the folder come first, then those of the folders in it.
+    """
     if not text.isalnum():
         return None
-    named = list_results(folder, f"-{text}")
-    found = named or [path for path in list_results(folder) if _read_id(path) == text]
-    return found[0] if len(found) == 1 else None
+    for folders in ([folder], list(list_folders(folder))):
+        named = [path for each in folders for path in list_results(each, f"-{text}")]
+        found = named or [path for each in folders for path in list_results(each) if _read_id(path) == text]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
 
 
 def _read_id(path: Path) -> str:
@@ -215,8 +222,9 @@ def _is_older(one: Run, other: Run) -> bool:
 def suggest_saved(text: str, folder: Path) -> str:
     """List the saved runs, for the message about an unknown one."""
     names = [results_stem(path) for path in list_saved(folder)]
-    hint = f"saved runs in {folder}: {', '.join(names)}" if names else f"{folder} has no saved runs; use run --save"
-    return f"{nearest(text, names)}; {hint}"
+    listed = list_results(folder) or list_folders(folder)
+    hint = f"gemmbench show {folder} lists the runs" if listed else f"{folder} has no runs"
+    return f"{nearest(text, names)}; {f'saved runs in {folder}: ' + ', '.join(names) if names else hint}"
 
 
 def find_newest_run(folder: Path, command: str = "") -> Path:
@@ -234,8 +242,16 @@ def find_newest_run(folder: Path, command: str = "") -> Path:
             continue
     if not dated:
         which, writes = f" of gemmbench {command}" if command else "", f"gemmbench {command or 'run'} writes them"
-        raise StoreError(f"no results files{which} in {folder}; {writes}, or name a file or a folder")
+        elsewhere = "".join(f"; {line}" for line in describe_folders(folder))
+        raise StoreError(f"no results files{which} in {folder}; {writes}, or name a file or a folder{elsewhere}")
     return max(dated)[2]
+
+
+def describe_folders(folder: Path) -> list[str]:
+    """Return a line on each folder of results inside this one, with the command that lists its runs."""
+    return [
+        f"{path} has {count_noun(count, 'run')}: gemmbench show {path}" for path, count in list_folders(folder).items()
+    ]
 
 
 def refuse_other_device(reference: Environment, device: str, force: bool) -> None:
@@ -343,8 +359,11 @@ COLUMNS: tuple[Column[ListedRun], ...] = (
 def report_runs(folder: str, runs: Sequence[ListedRun], sizes: Sequence[str] = ()) -> Report:
     """Return a table of the runs in a folder, with notes on how to show one, and one at the first of `sizes`.
 
-    A device that all runs have in common is in the title.
+    A device that all runs have in common is in the title. The last lines name the folders of results in this one.
     """
+    closing = describe_folders(Path(folder))
+    if not runs:
+        return Report([], closing=closing)
     statuses = ["failed" if run.failed else "ok" for run in runs]
     devices = {shorten_device(run.run.environment.device) for run in runs}
     optional = {"device": len(devices) > 1, "failed": "failed" in statuses, "saved as": any(run.names for run in runs)}
@@ -355,13 +374,14 @@ def report_runs(folder: str, runs: Sequence[ListedRun], sizes: Sequence[str] = (
     command = f"gemmbench show {example.id}{place}"
     size = f"One size, and which kernel is fastest: {command} --sizes {[*sizes, *example.sizes][0]}"
     notes = [f"One run: {command}", *([size] if len(example.sizes) > 1 else [])]
-    return Report([make_table(columns, runs, title, notes=notes, statuses=statuses)])
+    return Report([make_table(columns, runs, title, notes=notes, statuses=statuses)], closing=closing)
 
 
 def list_runs(folder: Path, reporter: Reporter, selection: RowFilter = _ALL) -> list[ListedRun]:
     """List the runs in a folder that have selected rows, saved runs included, newest first.
 
-    Reports files that cannot be read. Raises StoreError if there are no runs, and UsageError if none has such rows.
+    Reports files that cannot be read. Raises StoreError if there are no runs, here or in folders inside, and UsageError
+    if none has such rows.
     """
     names = {path: results_stem(path) for path in list_saved(folder)}
     paths = [*list_results(folder), *names]
@@ -371,6 +391,8 @@ def list_runs(folder: Path, reporter: Reporter, selection: RowFilter = _ALL) -> 
         if run is not None:
             known = listed.get(run.environment.run, ListedRun(run))
             listed[run.environment.run] = known.with_name(names.get(path, ""))
+    if not listed and list_folders(folder):
+        return []
     if not listed:
         raise StoreError(f"no results files in {folder}; gemmbench run writes them")
     chosen = [each for each in listed.values() if any(map(selection.includes, each.run.records))]

@@ -212,10 +212,15 @@ def test_show_takes_the_name_and_the_id_of_a_run(gemmbench, main, saved):
     assert gemmbench("show", identity).code == 0
 
 
-def test_show_without_results_says_where_they_come_from(refused, tmp_path):
+def test_show_without_results_says_where_they_come_from(gemmbench, refused, tmp_path):
     assert refused("show") == "no results files in results; gemmbench run writes them, or name a file or a folder"
     (tmp_path / "empty").mkdir()
     assert "no results files in empty" in refused("show", "empty")
+    (tmp_path / "results" / "card").mkdir(parents=True)
+    (tmp_path / "results" / "card" / "2026-quick-12ab.jsonl").write_text("{}")
+    said = gemmbench("show", "results")
+    assert (said.code, said.out) == (0, "results/card has 1 run: gemmbench show results/card\n")
+    assert "name a file or a folder; results/card has 1 run" in gemmbench("show").err
 
 
 def test_a_folder_lists_its_runs_newest_first(gemmbench, script, run, tmp_path):

@@ -48,6 +48,8 @@ def test_an_id_names_one_file_only(tmp_path, write_run):
     assert find_run("12ab", tmp_path) == first and find_run("77cd", tmp_path) == renamed
     write_run("2026-sgemm-12ab.jsonl")
     assert find_run("12ab", tmp_path) is None
+    inner = write_run("card/2026-tiles-33ef.jsonl")
+    assert find_run("33ef", tmp_path) == inner, "runs of folders inside are found"
     (tmp_path / "broken.jsonl").write_text("{")
     assert find_run("77cd", tmp_path) == renamed and find_run("*", tmp_path) is None
 
@@ -57,7 +59,7 @@ def test_no_run_has_an_id_in_a_folder_that_cannot_exist(tmp_path):
 
 
 def test_an_unknown_name_lists_the_saved_runs(tmp_path, write_run):
-    with pytest.raises(UsageError, match=r"no results file and no saved run 'x'; .* has no saved runs; use run --save"):
+    with pytest.raises(UsageError, match=r"no results file and no saved run 'x'; .* has no runs"):
         read_run("x", tmp_path)
     with pytest.raises(UsageError, match=rf"{tmp_path} is a folder, not a results file; "):
         read_run(str(tmp_path), tmp_path)
