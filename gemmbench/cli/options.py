@@ -477,7 +477,11 @@ class OutputOptions:
     """How to print the rows and where to export them."""
 
     export_csv: str | None = option(
-        "--export-csv", type=click.Path(), metavar="FILE", heading=OUTPUT, help="Write the rows to this CSV file."
+        "--export-csv",
+        type=click.Path(),
+        metavar="FILE",
+        heading=OUTPUT,
+        help="Write the rows to this CSV file; - for stdout.",
     )
     export_json: str | None = option(
         "--export-json", type=click.Path(), metavar="FILE", heading=OUTPUT, help="Write the rows to this JSON file."
@@ -509,6 +513,11 @@ class OutputOptions:
     def view(self) -> View:
         """The parts that the tables show."""
         return View(self.wide, self.details or is_complete(self.style), self.notes)
+
+    @property
+    def to_stdout(self) -> bool:
+        """Whether an export goes to stdout."""
+        return STDOUT in (self.export_csv, self.export_json, self.export_markdown)
 
     @property
     def exports(self) -> bool:

@@ -62,7 +62,7 @@ class ShowOptions:
         "--columns",
         metavar="NAMES",
         heading=OUTPUT,
-        help="Only these columns, such as time,registers,occupancy, in tables and exports.",
+        help="Only these columns in this order, such as kernel,M,time, in tables and exports.",
     )
     sort: str = option(
         "--sort",
@@ -84,7 +84,8 @@ class ShowOptions:
     @property
     def view(self) -> View:
         """The parts that the tables show."""
-        return replace(self.output.view, columns=tuple(filter(None, (self.columns or "").split(","))), sort=self.sort)
+        columns = () if self.columns is None else tuple(dict.fromkeys(self.columns.split(",")))
+        return replace(self.output.view, columns=columns, sort=self.sort)
 
 
 @command(ShowOptions)
@@ -95,7 +96,7 @@ def show(options: ShowOptions) -> int:
     gemmbench show results                which runs there are, and their sizes
     gemmbench show 1f3a --sizes 2048      one run: which kernel is fastest
     gemmbench show --explain tiled@2048   how a number came about; its flags
-    gemmbench show --export-csv - | head  the newest run as CSV, to a pipe
+    gemmbench show --export-csv - | head  the newest run as CSV, and no table
 
     A FILE is a results file, the name of a saved run, the id of a run, or a folder, which lists its runs;
     without one it is the newest file of the results folder.
@@ -140,7 +141,7 @@ def _show_run(run: Run, options: ShowOptions) -> None:
     everything = compare_rows(run)
     comparison = options.selection.choose(everything)
     write_exports(comparison, options.output, options.view)
-    if options.explain is None:
+    if options.explain is None and not options.output.to_stdout:
         print_results(comparison, options.output.style, options.view, closing=not run.ended_early)
-    else:
+    elif options.explain is not None:
         print_line("\n".join(explain_row(find_row(everything, options.explain), screen_width())))

@@ -191,11 +191,8 @@ def find_column(name: str, baseline: str) -> Column[Row]:
     return column if column.heading else replace(column, heading=column.key, cell=_format_value(column))
 
 
-_IDENTIFYING = ("variant", "config", "M", "N", "K", "layout", "precision")
-
-
 def choose_export_columns(names: Sequence[str], baseline: str) -> list[Column[Row]]:
-    """Choose the columns that identify a row and those with these names. Raises UsageError for an unknown name.
+    """Choose the columns with these names, in their order. Raises UsageError for an unknown name.
 
     A column that only tables have keeps its heading and holds text.
     """
@@ -206,8 +203,7 @@ def choose_export_columns(names: Sequence[str], baseline: str) -> list[Column[Ro
         column if column.key else replace(column, key=heading, value=column.cell)
         for column, heading in zip(asked, headings, strict=True)
     ]
-    identifying = [column for column in COLUMNS if column.key in _IDENTIFYING]
-    return list({column.key: column for column in (*identifying, *named)}.values())
+    return list({column.key: column for column in named}.values())
 
 
 def _simplify(name: str) -> str:

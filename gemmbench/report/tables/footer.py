@@ -20,13 +20,18 @@ from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import count_noun, number, shorten_device
 
 
-def summary_lines(run: Run, caveat: bool = True) -> list[str]:
-    """Return what a screen says about the numbers: what they are, with a `caveat` on a CPU, and their device."""
+def summary_lines(run: Run, caveat: bool = True, columns: Sequence[str] = ()) -> list[str]:
+    """Return what a screen says about the numbers: what they are, with a `caveat` on a CPU, and their device.
+
+    If only some `columns` are shown, others are not explained.
+    """
     environment, timed = run.environment, [record for record in run.full_records if record.samples]
     device = [_name_device(environment, timed)]
     if not timed:
         return device
     baseline, is_pass = environment.baseline, _name_unit(run) == _PASS
+    if columns and not any("time" in name.lower() or "%" in name for name in columns):
+        return device
     speed = f" {_name_speed(run)} in the same rounds." if baseline and (is_pass or environment.gpu) else ""
     return [f"Time: mean per {_name_unit(run)}, +- 95 % interval{environment.scope * caveat}.{speed}", *device]
 

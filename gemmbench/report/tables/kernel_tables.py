@@ -50,7 +50,9 @@ def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
     remarks = [*skips, *(_list_faults(comparison.rows) if is_pivot else [])]
     return Report(
         tables,
-        details if view.wide or view.notes else [*_name_flags(comparison.run, rows), *summary_lines(run, view.caveat)],
+        details
+        if view.wide or view.notes
+        else [*_name_flags(comparison.run, rows), *summary_lines(run, view.caveat, view.columns)],
         "--wide",
         details,
         remarks=remarks if view.wide or view.notes else [*remarks, *warning_lines(run)],
@@ -81,18 +83,10 @@ def _tabulate_problems(comparison: Comparison, view: View) -> list[Table]:
 
 
 def _choose_columns(rows: Sequence[Row], view: View, baseline: str) -> list[Column[Row]]:
-    """Choose the requested columns next to kernel, configuration and flags, or else the usual columns."""
-    usual = table_columns(rows, view.wide)
-    if not view.columns:
-        return add_versus_best(usual, rows)
-    asked = [find_column(name, baseline) for name in view.columns]
-    names = [column.heading for column in asked]
-    beside = [column for column in usual if column.heading in _BESIDE and column.heading not in names]
-    flags = [column for column in beside if column.heading == "flags"]
-    return [*(column for column in beside if column not in flags), *asked, *flags]
-
-
-_BESIDE = ("kernel", "configuration", "flags")
+    """Choose the requested columns, which no screen hides, or else the usual columns."""
+    if view.columns:
+        return [replace(find_column(name, baseline), hide=0) for name in view.columns]
+    return add_versus_best(table_columns(rows, view.wide), rows)
 
 
 def tabulate_rows(rows: Sequence[Row], baseline: str) -> Table:
