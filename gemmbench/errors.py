@@ -194,11 +194,11 @@ def write_pip_line(extra: str) -> str:
     return f"pip install {' '.join(names)}"
 
 
-def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
+def nearest(name: str, known: Iterable[str], most: int = 1, cutoff: float = 0.5) -> str:
     """Suggest up to `most` similar names from `known` as `" (did you mean 'x'?)"`; `""` if none is similar."""
     from difflib import get_close_matches
 
-    close = [f"'{each}'" for each in get_close_matches(name, list(known), n=most, cutoff=0.5)]
+    close = [f"'{each}'" for each in get_close_matches(name, list(known), n=most, cutoff=cutoff)]
     listed = " or ".join(filter(None, (", ".join(close[:-1]), *close[-1:])))
     return f" (did you mean {listed}?)" if close else ""
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_type_hints
 import click
 from click.shell_completion import CompletionItem
 
-from gemmbench.errors import GemmbenchError, UsageError
+from gemmbench.errors import GemmbenchError, UsageError, nearest
 from gemmbench.planning.files import STDOUT, list_results, list_saved, results_stem
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.precisions import PRECISIONS
@@ -289,6 +289,10 @@ _HELP_ALL = click.Option(
 )
 
 
+_ALIKE = 0.7
+"""The similarity from which a known option is suggested for an unknown one."""
+
+
 class HeadedCommand(click.Command):
     """A command whose --help shows its options under their headings.
 
@@ -309,8 +313,10 @@ class HeadedCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as fault:
-            longer = [name for name in fault.possibilities or () if name.startswith(fault.option_name)]
-            fault.possibilities = longer or fault.possibilities  # type: ignore[misc]
+            offered, word = fault.possibilities or (), fault.option_name.lstrip("-")
+            longer = [name for name in offered if name.startswith(fault.option_name)]
+            close = [name for name in offered if nearest(word, [name.lstrip("-")], cutoff=_ALIKE)]
+            fault.possibilities = longer or close  # type: ignore[misc]
             raise
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

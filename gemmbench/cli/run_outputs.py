@@ -18,7 +18,7 @@ from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.cli.options import ConfigName, OutputOptions, Values, VariantName
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
-from gemmbench.planning.files import is_results_name, results_stem
+from gemmbench.planning.files import STDOUT, is_results_name, results_stem
 from gemmbench.planning.manifests.catalog import is_kernel_name, is_path
 from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import PanelCut
@@ -150,12 +150,17 @@ def write_exports(comparison: Comparison, options: OutputOptions, view: View | N
         export.write_json(Path(options.export_json), comparison, view)
     if options.export_markdown:
         export.write_markdown(Path(options.export_markdown), comparison, view)
+    paths = [options.export_csv, options.export_json, options.export_markdown]
+    if written := [path for path in paths if path and path != STDOUT]:
+        print_line(f"exported to: {', '.join(written)}", to_stderr=True)
 
 
-def print_results(comparison: Comparison, style: str | None, view: View, closing: bool = True) -> None:
-    """Print the tables of a run. If it repeats a post, the post's tables are printed unless `wide` is set."""
+def print_results(
+    comparison: Comparison, style: str | None, view: View, closing: bool = True, chosen: bool = False
+) -> None:
+    """Print the tables of a run, or of `chosen` kernels. If it repeats a post, they are the post's unless `wide`."""
     post = None if view.wide else find_post(comparison.environment)
-    fastest = list_fastest(comparison) if closing else []
+    fastest = list_fastest(comparison, chosen) if closing else []
     lines = [*fastest, *list_best_configurations(comparison)] if closing else []
     results = report_results(comparison, replace(view, caveat=view.caveat and not fastest))
     reports = [report_post(comparison), *results[1:]] if post else results

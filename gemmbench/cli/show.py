@@ -142,6 +142,8 @@ def _show_run(run: Run, options: ShowOptions) -> None:
     comparison = options.selection.choose(everything)
     write_exports(comparison, options.output, options.view)
     if options.explain is None and not options.output.to_stdout:
-        print_results(comparison, options.output.style, options.view, closing=not run.ended_early)
+        print_results(
+            comparison, options.output.style, options.view, closing=not run.ended_early, chosen=bool(options.variants)
+        )
     elif options.explain is not None:
         print_line("\n".join(explain_row(find_row(everything, options.explain), screen_width())))

@@ -222,6 +222,8 @@ def _parse_shapes(size: str, item: str) -> tuple[Shape, ...] | range:
                 f"size '{item}': {len(sizes)} sizes are too many; at most {MOST} are allowed; use a larger step"
             )
         return sizes
+    if re.fullmatch(r"-?\d+:-?\d+", size):
+        raise UsageError(f"size '{item}' lacks a step; write START:STOP:STEP, such as {size}:512")
     place = "" if size == item else f"size '{item}': "
     raise UsageError(f"{place}'{size}' is not a size; {_FORMS}")
 

@@ -6,6 +6,7 @@ import math
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError, nearest_or_all
 from gemmbench.planning.files import results_stem
 from gemmbench.planning.precisions import CLASSES
+from gemmbench.planning.sizes import parse_sizes, size_text
 from gemmbench.planning.sweeps.run_request import OPTIONS, Destination
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.flags import MEANINGS, find_flags
@@ -362,6 +364,8 @@ def find_row(comparison: Comparison, wanted: str) -> Row:
     if not named:
         known = (row.record.variant for row in rows)
         raise UsageError(f"--explain: no row of '{name}'{nearest_or_all(name, known, f'{file} has', 'gemmbench show')}")
+    with suppress(UsageError):  # 512x512x512 means 512, as in --sizes
+        size = ",".join(map(size_text, parse_sizes(size)))
     found = [row for row in named if not size or row.record.problem.size == size]
     if not found:
         sizes = ", ".join(dict.fromkeys(row.record.problem.size for row in named))

@@ -203,14 +203,15 @@ _MOST_LINES = 2
 _MOST_SIZES = 6
 
 
-def list_fastest(comparison: Comparison) -> list[str]:
+def list_fastest(comparison: Comparison, chosen: bool = False) -> list[str]:
     """Return a line such as `4096: sgemm is fastest, 1.17x cublas` for each problem with two or more ranked variants.
 
-    On a CPU, the first line says that they say nothing about a GPU. With more than two problems, those with the
-    same answer share a line: `sgemm is fastest at all 9 sizes, 1.14x to 1.77x cublas`. Problems that were
-    interrupted are left out.
+    On a CPU, the first line says that they say nothing about a GPU. It also says if only `chosen` kernels are
+    compared. With more than two problems, those with the same answer share a line: `sgemm is fastest at all 9 sizes,
+    1.14x to 1.77x cublas`. Problems that were interrupted are left out.
     """
-    scope, name = comparison.environment.scope, name_problems(comparison.problems)
+    scope = ", of the kernels shown" * chosen + comparison.environment.scope
+    name = name_problems(comparison.problems)
     judged = [
         (name[problem.problem], fastest)
         for problem in comparison.problems
@@ -224,7 +225,9 @@ def list_fastest(comparison: Comparison) -> list[str]:
         names = frozenset(row.record.variant for row in fastest.rows)
         groups.setdefault((fastest.word, names), []).append((where, fastest))
     ordered = sorted(groups.values(), key=len, reverse=True)
-    return _add_scope([_sum_up_problems(group, len(judged)) for group in ordered], scope)
+    several = len({problem.problem.size for problem in comparison.problems}) < len(comparison.problems)
+    noun = "problems" if several else "sizes"
+    return _add_scope([_sum_up_problems(group, len(judged), noun) for group in ordered], scope)
 
 
 def _add_scope(lines: list[str], scope: str) -> list[str]:
@@ -259,14 +262,14 @@ def conclude_comparison(
     return lines
 
 
-def _sum_up_problems(group: Sequence[tuple[str, Fastest]], total: int) -> str:
+def _sum_up_problems(group: Sequence[tuple[str, Fastest]], total: int, noun: str) -> str:
     """Return a line such as `sgemm is fastest at 5 of 9 sizes (256, 512, 1024 and 2 more), 1.14x to 1.77x cublas`."""
     _, first = group[0]
     names, count = _join_names(first.rows, "and"), len(group)
     labels = [where for where, _ in group]
     shown = labels if count <= _MOST_SIZES else [*labels[: _MOST_SIZES - 1], f"{count - _MOST_SIZES + 1} more"]
     listed = f"{', '.join(shown[:-1])} and {shown[-1]}" if count > 1 else shown[0]
-    where = f"at all {total} sizes" if count == total else f"at {count} of {total} sizes ({listed})"
+    where = f"at all {total} {noun}" if count == total else f"at {count} of {total} {noun} ({listed})"
     factors = [fastest.baseline_ratio for _, fastest in group]
     known = [ratio for ratio in factors if ratio is not None]
     factor = f", {_format_factors(known)} {first.rows[0].environment.baseline}" if len(known) == count else ""

@@ -124,7 +124,9 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "N", f"the 95 % interval of the time spans {100 * share:.1f} % of it"
     modes = stats.find_modes(record.samples)
     if modes and modes[1] - modes[0] > _LEAST_GAP * time.value:
-        low, high = (f"{1e3 * seconds:.4g}" for seconds in modes)
+        texts = [f"{1e3 * seconds:.4g}" for seconds in modes]
+        decimals = max(len(text.partition(".")[2]) for text in texts)
+        low, high = (f"{float(text):.{decimals}f}" for text in texts)
         yield "B", f"some rounds take about {low} ms, others take about {high} ms, and none takes a time in between"
     window = time.value * record.launches
     if 0 < window < _TOLERANCE * _LEAST_WINDOW:

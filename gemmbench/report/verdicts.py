@@ -12,7 +12,7 @@ from gemmbench.report.comparison import Comparison, ProblemRows, name_problems
 from gemmbench.report.explanation import explain_unranked
 from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME, compare_ratios, widen
 from gemmbench.report.row import UNRANKED, Row
-from gemmbench.report.text import format_share, interval_ends, number_within
+from gemmbench.report.text import format_share, interval_ends, number, number_within
 
 SLOWER, SAME, INCONCLUSIVE = "slower", "same", "inconclusive"
 
@@ -118,11 +118,20 @@ def _judge_pair(earlier: str, one: Row, later: str, other: Row, margin: float) -
             word, f"{later} against {earlier} is inconclusive{apart}: the 95 % interval runs from {low} to {high}."
         )
     speed = f"{later} is {_format_speed(ratio)} {earlier}"
-    low, high = interval_ends(ratio.invert() if word == SLOWER else ratio)
+    low, high = _format_ends(ratio.invert() if word == SLOWER else ratio, word)
     interval = f"95 % interval {low}x to {high}x"
     if word == SAME:
         return Verdict(word, f"{later} is as fast as {earlier} ({interval} of its speed{apart}).")
     return Verdict(word, f"{speed} ({interval}{apart}).")
+
+
+def _format_ends(ratio: Interval, word: str) -> tuple[str, str]:
+    """Format both ends of the interval. A verdict that rests on the lower end shows enough digits to see it."""
+    low, high = interval_ends(ratio)
+    digits = itertools.takewhile(lambda count: word != SAME and float(low) <= 1, itertools.count(2))
+    for count in digits:
+        low = number(ratio.low, count)
+    return low, high
 
 
 def _share_rounds(one: Row, other: Row) -> bool:

@@ -52,9 +52,7 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
                     place, None, f"no manifest: {fault}, and {assumption.reason}; write the one that is meant: {settle}"
                 ) from None
             reporter.message(f"{place} has no manifest: {fault}; assumed {chosen.summary}")
-            reporter.message(
-                f"  this is assumed {assumption.reason}; if it is not meant, write the manifest that is: {settle}"
-            )
+            reporter.message(f"  assumed {assumption.reason}; if that is wrong, write a manifest: {settle}")
             return read_drafted(path, chosen.text, text)
         if isinstance(fault, NotFound) and fault.unsupported:
             reporter.message(f"{place} has no manifest, and the CPU device, which finds one by trying, cannot run it")
@@ -113,7 +111,7 @@ class _Assumption:
 def _report_assumption(doubt: str, assumption: _Assumption, settle: str, reporter: Reporter) -> None:
     assert assumption.attempt is not None, "there is one to report"
     reporter.message(f"{doubt}; assumed {assumption.attempt.summary}")
-    reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write the manifest that is: {settle}")
+    reporter.message(f"  assumed {assumption.reason}; if that is wrong, write a manifest: {settle}")
 
 
 def _choose_assumption(attempts: Sequence[Attempt]) -> _Assumption:

@@ -56,7 +56,7 @@ def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
             reporter.message(f"left out: {fault}")
     hint = "those that are compressed do not count, " if any(map(is_compressed, list_results(folder))) else ""
     raise StoreError(
-        f"nothing to resume: no unfinished run of gemmbench {command} in {folder}; {hint}"
+        f"nothing to resume: {folder} has no unfinished `gemmbench {command}`; {hint}"
         "name a file with --resume-from, or start a new run without --resume"
     )
 

@@ -176,6 +176,6 @@ def announce_time_on_cpu(seconds: float, limits: TimeLimits, reporter: Reporter)
     seconds = min(seconds, limits.sweep)
     takes = f"takes about {format_duration(seconds)} on the CPU device"
     if seconds > _VERY_LONG and not limits.long:
-        raise UsageError(f"this {takes}; choose smaller problems, or start it with --yes")
+        raise UsageError(f"this {takes}; choose smaller --sizes, or start it with --yes")
     if seconds > _LONG:
-        reporter.message(f"this {takes}; smaller problems take less time")
+        reporter.message(f"this {takes}; smaller --sizes take less time")

@@ -41,7 +41,7 @@ def test_a_finished_run_is_left_alone(run_naive, journal, windows):
     del windows[0][:]
     newest, named = run_naive("--resume"), run_naive("--resume-from", journal)
     assert (newest.code, named.code, windows[0]) == (2, 2, [])
-    assert newest.err.startswith("gemmbench: nothing to resume: no unfinished run of gemmbench run in results; ")
+    assert newest.err.startswith("gemmbench: nothing to resume: results has no unfinished `gemmbench run`; ")
     assert f"gemmbench: {journal}: this run was finished 20" in named.err
     assert named.err.endswith("; start a new run without --resume\n") and journal.read_bytes() == before
 
@@ -116,7 +116,7 @@ def test_more_is_added_and_can_be_resumed_again(gemmbench, unfinished):
 
 def test_the_run_of_another_command_is_left_alone(gemmbench, unfinished):
     before = unfinished.read_bytes()
-    assert "no unfinished run of gemmbench compare in results" in gemmbench("compare", "naive", "tiled", "--resume").err
+    assert "results has no unfinished `gemmbench compare`" in gemmbench("compare", "naive", "tiled", "--resume").err
     said = gemmbench("compare", "naive", "tiled", "--resume-from", unfinished)
     assert (said.code, unfinished.read_bytes()) == (2, before)
     assert said.err.endswith(f"measured by gemmbench run; use gemmbench run --resume-from {unfinished}\n")
@@ -277,7 +277,7 @@ def test_a_file_can_be_named(gemmbench, unfinished):
 
 def test_there_must_be_something_to_resume(run_naive):
     said = run_naive("--resume")
-    start = "gemmbench: nothing to resume: no unfinished run of gemmbench run in results; "
+    start = "gemmbench: nothing to resume: results has no unfinished `gemmbench run`; "
     assert said.code == 2 and said.err.startswith(start)
 
 

@@ -42,7 +42,7 @@ def test_every_form_is_read_as_m_n_k(text, shapes):
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "1,,2", "12,", "1.5", "1e3", "big", "1x2", "1x2x3x4", "1x2x", "1X2X3", "1:2", "1:2:3:4", "0x10"]
+    "text", ["", " ", "1,,2", "12,", "1.5", "1e3", "big", "1x2", "1x2x3x4", "1x2x", "1X2X3", "1:2:3:4", "0x10"]
 )
 def test_what_is_no_size_is_named_with_the_three_forms(text):
     item = next(part.strip() for part in text.split(",") if not part.strip().isdigit())
@@ -64,6 +64,11 @@ def test_the_part_of_a_batch_that_is_wrong_is_named(text, fault):
     with pytest.raises(UsageError) as raised:
         parse_sizes(text)
     assert str(raised.value) == f"size '{text}': {fault}"
+
+
+def test_a_range_needs_a_step():
+    with pytest.raises(UsageError, match="size '1:2' lacks a step; write START:STOP:STEP, such as 1:2:512"):
+        parse_sizes("1:2")
 
 
 NOT_POSITIVE = "is not positive; a matrix needs at least one row and column"

@@ -35,7 +35,7 @@ def comparison(compare, steady, make_record):
 
 
 def test_everything_about_a_row_is_in_short_lines_except_the_command_to_copy(comparison, golden):
-    lines = explain_row(find_row(comparison, "tiled@64"))
+    lines = explain_row(find_row(comparison, "tiled@64x64x64"))
     golden("explain.txt", "\n".join(lines) + "\n")
     assert max(map(len, lines[:-1])) <= 110 < len(lines[-1])
 

@@ -141,6 +141,9 @@ def test_only_who_is_not_shown_to_be_slower_counts(compare, paired, rows, decide
     assert fastest.rows[0].record.variant == "b" and fastest.is_decided == decided
 
 
+KINDS = (("tiled", 0.5), ("cublas", 1))
+
+
 def test_problems_with_the_same_answer_share_a_line(compare, steady):
     def run(*times):
         rows = [(steady("tiled", ms, size=size), steady("cublas", 1, size=size)) for size, ms in times]
@@ -152,6 +155,10 @@ def test_problems_with_the_same_answer_share_a_line(compare, steady):
         "cublas and tiled are fastest at 1 of 4 sizes (64), within 1 % of each other",
         "cublas is fastest at 1 of 4 sizes (128)",
     ]
+    two = [steady(name, ms, layout=kind, size=size) for size in (32, 64) for kind in ("nn", "tn") for name, ms in KINDS]
+    assert list_fastest(compare(*two)) == ["tiled is fastest at all 4 problems, 2.00x cublas"]
+    of_shown = ["Of the kernels shown:", "tiled is fastest at all 4 problems, 2.00x cublas"]
+    assert list_fastest(compare(*two), chosen=True) == of_shown
     many = run(*((size, 0.5) for size in range(32, 32 * 9, 32)), (300, 2))
     assert many[0] == "tiled is fastest at 8 of 9 sizes (32, 64, 96, 128, 160 and 3 more), 2.00x cublas"
 

@@ -88,7 +88,7 @@ def test_each_letter_gives_its_numbers(row):
         "O": "NVML counted 2",
     }
     found = find_flags(row([2.00, 2.00, 2.02, 2.02, 2.02]))
-    assert "some rounds take about 2 ms, others take about 2.02 ms" in found["B"]
+    assert "some rounds take about 2.00 ms, others take about 2.02 ms" in found["B"]
 
 
 def test_the_legend_explains_only_letters_that_occur(row):

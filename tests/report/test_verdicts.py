@@ -23,6 +23,7 @@ NO_VERDICT = "tiled against naive is inconclusive:"
             f"{NO_VERDICT} the 95 % interval runs from 1.1x slower to 1.0x faster.",
         ),
         ([7, 8, 8, 9, 10], "slower", "tiled is 2.1x slower than naive (95 % interval 1.7x to 2.5x)."),
+        ([2, 2, 2, 3.5], "faster", "tiled is 1.7x faster than naive (95 % interval 1.02x to 3.0x)."),
         ([0.5, 0.53], "faster", "tiled is 7.8x faster than naive (95 % interval 5.0x to 12.1x)."),
         ([2, 2.4], "inconclusive", f"{NO_VERDICT} the 95 % interval runs from 2.2x slower to 7.3x faster."),
         ([2], "inconclusive", "tiled against naive has too few rounds for a verdict (about 2.00x faster)."),

@@ -93,7 +93,7 @@ def test_a_long_search_on_the_cpu_device_is_announced_and_a_very_long_one_needs_
     monkeypatch.setattr(Machine, "on_cpu", True)
     monkeypatch.setattr(reporter, "_LONG", 0.0)
     search(notes, budget=budget)
-    assert "on the CPU device; smaller problems take less time" in notes.messages[0]
+    assert "on the CPU device; smaller --sizes take less time" in notes.messages[0]
     monkeypatch.setattr(reporter, "_VERY_LONG", 0.0)
     with pytest.raises(UsageError, match="start it with --yes"):
         search(budget=budget)

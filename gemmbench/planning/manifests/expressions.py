@@ -136,6 +136,10 @@ class Expression:
             return value
         except ExpressionError as fault:  # one with a line comes from a named expression
             return fault if fault.line is not None else type(fault)(f"{self.text}: {fault}", self.line)
+        except ZeroDivisionError as fault:
+            zero = [f"{name} is 0" for name in self.names if names.get(name) == 0]
+            why = f"division by zero ({', '.join(zero)})" if zero else str(fault)
+            return ExpressionError(f"{self.text}: {why}", self.line)
         except (InvalidExpression, ArithmeticError, TypeError) as fault:
             return ExpressionError(f"{self.text}: {fault}", self.line)
         except RecursionError:
