@@ -31,6 +31,8 @@ class CommandEntry:
 
 
 _TYPED = "gemmbench.typed"
+EXPLAIN = "gemmbench.explain"
+"""The key of a context's `meta` for a function that says how to go on after Ctrl-C; "" if only from the start."""
 Sections = Mapping[str, Mapping[str, CommandEntry]]
 """The commands under each heading of the group's --help, in the order shown there."""
 
@@ -104,9 +106,7 @@ class LazyGroup(click.Group):
         except BrokenPipeError:
             discard_output()
         except KeyboardInterrupt:
-            from gemmbench.cli.output import explain_interruption  # it imports what most commands need anyway
-
-            typed = shlex.join(["gemmbench", *ctx.meta[_TYPED]])
-            click.echo(escape_controls(explain_interruption(ctx.meta, typed)), err=True)
+            again = f"interrupted; start again with: {shlex.join(['gemmbench', *ctx.meta[_TYPED]])}"
+            click.echo(escape_controls(ctx.meta.get(EXPLAIN, str)() or again), err=True)
             code = INTERRUPTED
         return code

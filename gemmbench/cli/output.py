@@ -6,14 +6,16 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
 from gemmbench.bench.experiments.context import Progress
+from gemmbench.cli.lazy_group import EXPLAIN
 from gemmbench.cli.streams import discard_output
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import STDOUT, escape_controls
@@ -114,10 +116,10 @@ class Terminal(Reporter):
         print_line(text, to_stderr=True)
 
     def open_run(self, run: Run) -> None:
-        """Keep the run for the message of `explain_interruption`."""
+        """Keep what to say if Ctrl-C stops the command at once."""
         context = click.get_current_context(silent=True)
         if context is not None:
-            context.meta[_RUN] = run
+            context.meta[EXPLAIN] = partial(_explain_interruption, run)
 
     @contextmanager
     def progress_bar(self) -> Iterator[Progress]:
@@ -136,14 +138,12 @@ class Terminal(Reporter):
 
 
 TERMINAL = Terminal()
-_RUN = "gemmbench.run"
 
 
-def explain_interruption(meta: Mapping[str, Any], typed: str) -> str:
-    """Say what to do after Ctrl-C stopped a command at once: show its run, continue it, or start again."""
-    run: Run | None = meta.get(_RUN)
-    if run is None or not run.records:
-        return f"interrupted; start again with: {typed}"
+def _explain_interruption(run: Run) -> str:
+    """Say how to continue or show a run after Ctrl-C stopped its command at once; "" if it has no rows."""
+    if not run.records:
+        return ""
     with suppress(StoreError):
         run = read_results(run.path)  # only the file says whether the run was finished
     return run.warning or f"{run.path}: interrupted after the last row; show the run with: gemmbench show {run.path}"

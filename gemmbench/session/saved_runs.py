@@ -242,12 +242,12 @@ def find_newest_run(folder: Path, command: str = "") -> Path:
             continue
     if not dated:
         which, writes = f" of gemmbench {command}" if command else "", f"gemmbench {command or 'run'} writes them"
-        elsewhere = "".join(f"; {line}" for line in describe_folders(folder))
+        elsewhere = "".join(f"; {line}" for line in _describe_folders(folder))
         raise StoreError(f"no results files{which} in {folder}; {writes}, or name a file or a folder{elsewhere}")
     return max(dated)[2]
 
 
-def describe_folders(folder: Path) -> list[str]:
+def _describe_folders(folder: Path) -> list[str]:
     """Return a line on each folder of results inside this one, with the command that lists its runs."""
     return [
         f"{path} has {count_noun(count, 'run')}: gemmbench show {path}" for path, count in list_folders(folder).items()
@@ -361,7 +361,7 @@ def report_runs(folder: str, runs: Sequence[ListedRun], sizes: Sequence[str] = (
 
     A device that all runs have in common is in the title. The last lines name the folders of results in this one.
     """
-    closing = describe_folders(Path(folder))
+    closing = _describe_folders(Path(folder))
     if not runs:
         return Report([], closing=closing)
     statuses = ["failed" if run.failed else "ok" for run in runs]
