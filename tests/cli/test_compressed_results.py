@@ -101,7 +101,7 @@ def test_a_compressed_run_is_not_resumed(gemmbench, run_naive, saved):
     assert (said.code, said.err) == (2, f"gemmbench: {message}\n")
     assert f"--resume takes no file; use --resume-from {packed}" in gemmbench("run", packed, "--resume").err
     newest = gemmbench("run", "--resume")
-    assert newest.code == 2 and "in results; those that are compressed do not count, name a file with" in newest.err
+    assert newest.code == 2 and "; those that are compressed do not count, name a file with" in newest.err
     with pytest.raises(interface.UsageError, match="compressed, so no row can be added"):
         interface.run("naive", device="fake", resume=packed)
     assert packed.read_bytes() == before
