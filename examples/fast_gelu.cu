@@ -11,8 +11,8 @@ grid:
 block: [32, 8]
 ---*/
 
-// __tanhf is one instruction from compute capability 7.5 on, tanh.approx.f32. It is off by up to 2^-11, and the factor of
-// `value` by half of that. Without `approx`, the kernel is wrong. The CPU device computes tanh in full. Try it:
+// __tanhf is one instruction from compute capability 7.5 on, tanh.approx.f32. It is off by up to 2^-11, and the factor
+// of `value` by half of that. Without `approx`, the kernel is wrong. The CPU device computes tanh in full. Try it:
 //
 //     gemmbench verify examples/fast_gelu.cu --epilogue bias,gelu_tanh
 

@@ -183,6 +183,12 @@ class Problem:
         """Return the leading dimension of A, B, C or D: the elements from one stored row to the next."""
         return self.shape(operand)[1] + self.padding.get(operand, 0)
 
+    def list_leading(self, column_major: bool) -> dict[str, int]:
+        """Return the leading dimensions of A, B, C and the result D, as a kernel with such matrices calls them."""
+        contiguous = 0 if column_major else 1
+        operands = {"A": "A", "B": "B", "C": "C", "D": self.result.name}
+        return {name: self.shape(each)[contiguous] + self.padding.get(each, 0) for name, each in operands.items()}
+
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
         """The operands A, B and C, and those of the epilogue.

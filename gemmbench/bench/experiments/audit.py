@@ -72,12 +72,12 @@ def _explain_stale(first: Turn, second: Turn, right: Sequence[bool], later: Mult
     is_computed = second.check is None or _are_nearly_equal(later, [*wanted[1:], *wanted[:1]], wanted)
     if first.unchanged and is_computed and not any(right):
         return "leaves an old C", f"{_STALE}: it is computed only where C is NaN"
-    if (first.unchanged or any(right[:1])) and _holds_only_nan(second):
+    if (first.unchanged or any(right[:1])) and _left_c_unwritten(second):
         return "stops writing", f"{_STALE}, and NaN where it held NaN: the kernel has stopped writing"
     return None
 
 
-def _holds_only_nan(turn: Turn) -> bool:
+def _left_c_unwritten(turn: Turn) -> bool:
     """Return whether a turn that began with bits of 1 in C, which are NaN, or -1 among integers, left them there."""
     return bool(turn.samples) and all(
         bool((sample == -1).all() if sample.dtype.kind == "i" else np.isnan(sample.astype(np.float64)).all())

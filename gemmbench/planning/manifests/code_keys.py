@@ -12,6 +12,7 @@ from gemmbench.planning.manifests.expressions import BATCH_NAMES, Expression
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import FlagFields, SectionReader
 from gemmbench.planning.manifests.variant import (
+    MANY,
     NULL,
     OPERANDS,
     SCALARS,
@@ -144,8 +145,8 @@ def read_arguments(
     reader = _ArgumentReader(document, sections, roles, kinds)
     arguments = tuple(reader.read_parameter(index, text, launcher) for index, text in enumerate(written))
     if written:
-        factors = () if document.data.get("computes") == "pass" else ("A", "B", "C")
-        _check_operands(document, Call(arguments), (*factors, "D") if SEPARATE_C in kinds else factors or ("C",))
+        read = () if document.data.get("computes") == "pass" else ("A", "B", "C")
+        _check_operands(document, Call(arguments), (*read, "D") if SEPARATE_C in kinds else read or ("C",))
     return arguments
 
 
@@ -204,7 +205,7 @@ class _ArgumentReader:
         if SEPARATE_C not in self.kinds and (used := {"D", "ldd"} & set(re.findall(r"\w+", text))):
             message = f"args: {min(used)} belongs to a result apart from C; add `{SEPARATE_C}` to `kinds`, such as "
             raise self.document.error_at(path, message + f"`kinds: [one, {SEPARATE_C}]`")
-        if "many" not in self.kinds and (used := set(re.findall(r"\w+", text)) & set(BATCH_NAMES)):
+        if MANY not in self.kinds and (used := set(re.findall(r"\w+", text)) & set(BATCH_NAMES)):
             written = re.sub(r"stride_(\w)", lambda found: f"stride({found[1].upper()})", min(used))
             message = f"args: {written} belongs to a batch; add `kinds: [one, many]` if the kernel takes batches"
             raise self.document.error_at(path, message)

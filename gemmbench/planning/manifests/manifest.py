@@ -40,6 +40,7 @@ from gemmbench.planning.manifests.variant import (
     COMPUTES,
     EPILOGUES,
     KINDS,
+    MANY,
     SEPARATE_C,
     STORAGES,
     Call,
@@ -104,7 +105,7 @@ class ManifestReader:
         with at_line(self.document.location, self.document.line(("params",))):
             check_configurations("params", math.prod(len(values) for _, values in params))
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
-        several = BATCH_NAMES if "many" in manifest.kinds else ()
+        several = BATCH_NAMES if MANY in manifest.kinds else ()
         names = (*manifest.params, *problem, *several, *DEVICE_NAMES)
         sections = SectionReader(self.document, names, read_lets(self.document, manifest.let, names))
         variant = self.build_variant(sections, params)

@@ -32,7 +32,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         precisions: The precisions that the kernel can compute, such as `f32` or `[f32, f16]`. Names such as
             `float`, `fp32`, `double`, `half` and `bfloat16` are also understood.
         layouts: The layouts that the kernel takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A and the
-            second for B: stored as used (n) or transposed (t). Matrices are row-major and packed.
+            second for B: stored as used (n) or transposed (t). Matrices are row-major.
         kinds: `one` for one product, `many` for a launch that computes all products of a batch. The macro
             `MANY` is then 1. The default is `[one]`: a batch is launched product by product. With `padded`,
             elements may follow each stored row: the macros `LDA`, `LDB`, `LDC` and `LDD` are then the leading

@@ -13,7 +13,7 @@ from pathlib import Path
 from gemmbench.errors import UsageError
 from gemmbench.planning.epilogues import SOFTMAX, fuse_steps
 from gemmbench.planning.manifests.catalog import read_variant
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import MANY, Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.evaluation import (
     Excluded,
@@ -201,7 +201,7 @@ def _plan_passes(plan: Plan | Skip, target: Target, refuses: Refusal) -> Plan | 
 def _make_plan(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
 ) -> Plan | Skip:
-    launched = problem if "many" in variant.kinds else problem.one
+    launched = problem if MANY in variant.kinds else problem.one
     names = {**collect_names(variant, launched, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
@@ -240,9 +240,6 @@ def collect_names(variant: Variant, problem: Problem, target: Target, network: N
     names |= {"BYTES": seen.storage("A").nbytes(1), "BYTES_C": seen.storage("C").nbytes(1)}
     names |= {"TRANS_A": int(seen.trans_a), "TRANS_B": int(seen.trans_b)}
     names |= {"PROMOTED_EVERY": problem.precision.accumulator.promoted_every}
-    row = 0 if column_major else 1  # where a shape has the length of what is contiguous
-    names |= {f"ld{name.lower()}": seen.shape(name)[row] + seen.padding.get(name, 0) for name in "ABC"}
-    result = seen.result.name
-    names["ldd"] = seen.shape(result)[row] + seen.padding.get(result, 0)
+    names |= {f"ld{name.lower()}": size for name, size in seen.list_leading(column_major).items()}
     names |= {"count": seen.count} | {f"stride_{name.lower()}": seen.stride(name) for name in "ABC"}
     return {**names, **(network.names if network else {}), "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}

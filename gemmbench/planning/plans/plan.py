@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gemmbench.planning.epilogues import is_smooth, write_steps
-from gemmbench.planning.manifests.variant import Exactness, Variant
+from gemmbench.planning.manifests.variant import MANY, Exactness, Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.problems import Problem
 
@@ -157,15 +157,7 @@ class Plan:
     @cached_property
     def launched(self) -> Problem:
         """The result of one launch: the problem, or one of its products if the kernels do not take a batch."""
-        return self.problem if "many" in self.variant.kinds else self.problem.one
-
-    def _list_leading(self, problem: Problem) -> list[tuple[str, int]]:
-        """Return the leading dimensions of A, B, C and D, each with its operand as the kernel calls it."""
-        row, result = 0 if self.variant.call.column_major else 1, problem.result.name
-        return [
-            (name, problem.shape(each)[row] + problem.padding.get(each, 0))
-            for name, each in (*zip("ABC", "ABC", strict=True), ("D", result))
-        ]
+        return self.problem if MANY in self.variant.kinds else self.problem.one
 
     @property
     def products(self) -> int:
@@ -220,7 +212,8 @@ class Plan:
         network = list(self.network.macros) if self.network else []
         many = [("MANY", "1")] if problem.count > 1 else []
         if problem.ld:
-            many += [(f"LD{name}", str(size)) for name, size in self._list_leading(problem)]
+            leading = problem.list_leading(self.variant.call.column_major)
+            many += [(f"LD{name}", str(size)) for name, size in leading.items()]
         return tuple(
             [(name, str(value)) for name, value in self.config.values]
             + types + layout + promotion + fused + network + many

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
-from gemmbench.planning.manifests.variant import PADDED, SEPARATE_C, Variant
+from gemmbench.planning.manifests.variant import ONE, PADDED, SEPARATE_C, Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
 
@@ -36,7 +36,7 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
         return f"does not support precision {problem.precision_name}; supports {', '.join(variant.precisions)}"
     if problem.layout not in variant.layouts:
         return f"does not support layout {problem.layout}; supports {', '.join(variant.layouts)}"
-    if problem.count == 1 and "one" not in variant.kinds:
+    if problem.count == 1 and ONE not in variant.kinds:
         return "takes only batches (`kinds`), but this is one product; choose a size such as 8*64"
     if problem.ld and PADDED not in variant.kinds:
         return f"takes no rows with padding ({', '.join(problem.ld)}); its `kinds` has no `{PADDED}`"
