@@ -87,14 +87,16 @@ def write_checks(plan: Plan, symbols: Sequence[str]) -> str:
     if not plan.arguments:
         return ""
     parameters = list_parameters(plan.arguments)
+    expected = len(parameters) + plan.variant.maps_by_value
     lines = [_PARAMETER]
     for number, symbol in enumerate(symbols):
         function = f"gemmbench_function_{number}"
         line = next((each.line for each in plan.variant.launches), 0) or 1
         lines += [f"#line {line} {quote_path(plan.variant.path)}", f"constexpr auto {function} = &{symbol};"]
-        count = f"gemmbench_count<decltype(+{function})>::value == {len(parameters)}"
+        count = f"gemmbench_count<decltype(+{function})>::value == {expected}"
         name = symbol.partition("<")[0]
-        fault = f"args: {len(parameters)} items, but {name} has a different number of parameters"
+        more = " and `maps_by_value`" if plan.variant.maps_by_value else ""
+        fault = f"args: {len(parameters)} items{more}, but {name} has a different number of parameters"
         lines += [f"#line {line} {quote_path(plan.variant.path)}", f'static_assert({count}, "{fault}");']
         for place, parameter in enumerate(parameters):
             kind = f"gemmbench_parameter<{place}, decltype(+{function})>::type"

@@ -162,7 +162,8 @@ class CudaBackend:
                 return Launcher(artifact.path, plan, self._streams[stream])
             symbols = artifact.build.symbols or plan.symbols
             launches = [(name, each) for name, (_, each) in zip(symbols, plan.launches, strict=True)]
-            return Kernel(artifact.path, plan.arch, launches, self.device.target.smem, self._streams[stream])
+            smem, by_value = self.device.target.smem, plan.variant.maps_by_value
+            return Kernel(artifact.path, plan.arch, launches, smem, self._streams[stream], by_value)
 
     def count_workspace(self, loaded: Loaded, plan: Plan) -> int:
         """Return the planned workspace size, or the size that a launcher's host function returns.

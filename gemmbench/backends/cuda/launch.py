@@ -62,6 +62,10 @@ class BindingsFunction:
         """Set the attribute with this number in the driver. Raises BindingsError."""
         _ask(self.driver, "cuFuncSetAttribute", self.handle, self.driver.CUfunction_attribute(int(attribute)), value)
 
+    def find_parameter(self, place: int) -> int:
+        """Return the offset in bytes of parameter number `place`. Raises BindingsError."""
+        return int(_ask(self.driver, "cuFuncGetParamInfo", self.handle, place)[0])
+
     def _read_attribute(self, name: str) -> int:
         attribute = getattr(self.driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
         return int(_ask(self.driver, "cuFuncGetAttribute", attribute, self.handle))
@@ -141,7 +145,7 @@ def _ask(driver: Any, call: str, *arguments: Any) -> Any:
     code, *values = getattr(driver, call)(*arguments)
     if code:
         raise BindingsError(_describe_error(driver, call, code))
-    return values[0] if values else None
+    return (values[0] if len(values) == 1 else values) if values else None
 
 
 def _describe_error(driver: Any, call: str, code: Any) -> str:
@@ -234,12 +238,14 @@ _TYPES = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "bfl
 _BYTES = "UINT8"
 
 
-def _write_maps(plan: Plan, sets: Sequence[OperandSet]) -> DeviceMemory:
-    """Return the maps of all stops in device memory, one array after another.
+def _append_maps(arguments: Packed, offset: int, words: np.ndarray) -> Packed:
+    """Append the maps of a stop to the arguments of a kernel, as its parameter at this offset in bytes."""
+    layout, numbers = arguments
+    return f"{layout}{offset - struct.calcsize(f'@{layout}')}x{words.size}Q", [*numbers, *map(int, words.flat)]
 
-    Raises NotOffered, OutOfMemory.
-    """
-    words = _encode_maps(plan, sets)
+
+def _write_to_device(words: np.ndarray) -> DeviceMemory:
+    """Return a copy of maps in device memory. Raises OutOfMemory."""
     memory = DeviceMemory(words.nbytes)
     memory.write(0, words)
     return memory
@@ -301,32 +307,54 @@ class Kernel:
 
     errors: tuple[type[Exception], ...] = (BindingsError,)
 
-    def __init__(self, path: str, arch: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
+    def __init__(
+        self,
+        path: str,
+        arch: str,
+        launches: Sequence[tuple[str, Geometry]],
+        smem: int,
+        stream: Any,
+        maps_by_value: bool = False,
+    ):
         """Load a cubin for `arch` ("90a").
 
-        If a launch has clusters or may overlap with the previous one, all launches go through cuda.bindings, so that
-        they share the variables of one module. Raises LaunchError if a block needs more shared memory than `smem`,
-        NotOffered, BindingsError, and pycuda's errors.
+        If a launch has clusters, may overlap with the previous one or gets tensor maps by value, all launches go
+        through cuda.bindings, so that they share the variables of one module. Raises LaunchError if a block needs more
+        shared memory than `smem`, NotOffered, BindingsError, and pycuda's errors.
         """
         attributes = any(geometry.pdl or geometry.cluster > 1 for _, geometry in launches)
-        module = BindingsModule(path) if attributes else load_cubin(path, arch)
+        module = BindingsModule(path) if attributes or maps_by_value else load_cubin(path, arch)
         self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
+
+    def _find_parameter(self, place: int) -> int:
+        """Return the offset of a parameter in bytes, which is the same for all launches: they have the same arguments.
+
+        ptxas chooses it so that the address of the parameter is aligned, which its offset need not be.
+        """
+        function = self._launches[-1].function
+        assert isinstance(function, BindingsFunction), "only these get structures by value"
+        return function.find_parameter(place)
 
     def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a launch on each operand set.
 
         The returned object keeps the tensor maps and scalars alive. Raises NotOffered, OutOfMemory.
         """
-        maps = _write_maps(plan, sets) if plan.tensor_maps else None
+        words = _encode_maps(plan, sets) if plan.tensor_maps else None
+        by_value = plan.variant.maps_by_value
+        maps = _write_to_device(words) if words is not None and not by_value else None
         scalars = ScalarMemory(plan)
         queue = []
         for index, operands in enumerate(sets):
             at = {**operands, "maps": maps.address + index * BYTES * len(plan.tensor_maps)} if maps else operands
             layout, arguments = _list_declared(plan, at, scalars) if plan.arguments else _list_standard(plan, at)
+            if words is not None and by_value:
+                place = len(list_parameters(plan.arguments)) or len(arguments)
+                layout, arguments = _append_maps((layout, arguments), self._find_parameter(place), words[index])
             queue.append(queue_in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
-        words = ", then ".join(launch.words for launch in self._launches)
-        return Calls(tuple(queue), words, len(self._launches), (maps, scalars))
+        launches = ", then ".join(launch.words for launch in self._launches)
+        return Calls(tuple(queue), launches, len(self._launches), (maps, scalars))
 
 
 class _KernelLaunch:
@@ -339,12 +367,12 @@ class _KernelLaunch:
             raise LaunchError(f"a block needs {shared:,} bytes of shared memory, but this GPU has {smem:,} per block")
         if shared > _PORTABLE_SHARED:
             function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared)
-        self._function, self._geometry = function, geometry
+        self.function, self._geometry = function, geometry
         self.words = _describe_launch(symbol, geometry, function.num_regs)
 
     def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> Callable[[], None]:
         """Return a callable that queues the launch with these arguments."""
-        function, geometry = self._function, self._geometry
+        function, geometry = self.function, self._geometry
         launch = geometry.grid, geometry.block, stream, layout, *arguments
         if isinstance(function, BindingsFunction):
             return _pack_bindings_launch(

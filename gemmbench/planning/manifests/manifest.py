@@ -68,7 +68,7 @@ _CALLED = ("args", "storage", "reads_c", "host")
 _SCRATCH = ("zeroed", "state")
 _LIMITS = ("sass", "accesses")
 _CUDA = ("grid", "block", "pdl", "cluster", *_LIMITS, *_COMPILED, *_CALLED)
-_LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", *_LIMITS, "epilogue", "approx")
+_LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", "maps_by_value", *_LIMITS, "epilogue", "approx")
 _DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",), "python": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
 _NOT_PYTHON = (
@@ -136,6 +136,7 @@ class ManifestReader:
             deterministic=manifest.deterministic,
             tile=self.read_tile(sections),
             tensor_maps=self.read_tensor_maps(sections),
+            maps_by_value=self.manifest.maps_by_value,
             picks=sections.read_picks(manifest.pick, manifest.estimates),
             sass=SectionReader(self.document, (*manifest.params, *SASS_NAMES)).read_expressions(
                 ("sass",), manifest.sass
@@ -351,6 +352,11 @@ class ManifestReader:
 
     def read_tensor_maps(self, sections: SectionReader) -> tuple[TensorMap, ...]:
         workspace = self.manifest.workspace is not None
+        if self.manifest.maps_by_value and not self.manifest.tensor_maps:
+            raise self.document.error_at(("maps_by_value",), "maps_by_value: there are no `tensor_maps`; remove it")
+        if self.manifest.maps_by_value and "maps" in self.manifest.args:
+            message = "args: maps that are passed by value follow the other arguments; remove `maps`"
+            raise self.document.error_at(("args",), message)
         return tuple(
             sections.read_tensor_map(index, each, workspace) for index, each in enumerate(self.manifest.tensor_maps)
         )

@@ -101,6 +101,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         tensor_maps: Arrays that TMA moves, each described by the keys below. The kernel gets a
             trailing argument `const CUtensorMap* maps` in device memory, one map per entry
             (`#include <cuda.h>`).
+        maps_by_value: `true` if the last argument is instead a structure of all maps, which is passed by value:
+            `const __grid_constant__ Maps maps` with `struct Maps { CUtensorMap map[3]; };` for three entries. A
+            launch then begins up to a microsecond earlier, since no map has to be read from device memory.
         launches: Kernels to launch in this order, instead of `symbol`, `grid`, `block`, `shared`, `pdl` and
             `cluster`. All have the same arguments, and the time is the total.
         pick: Rules that choose another variant for a problem. A file with `pick` contains no kernel.
@@ -153,6 +156,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     state: bool = False
     deterministic: bool = True
     tensor_maps: list[TensorMapFields] = []
+    maps_by_value: bool = False
     launches: list[LaunchFields] = []
     pick: list[PickFields] = []
     estimates: dict[str, dict[str, Text]] = {}

@@ -205,9 +205,9 @@ class Variant:
     `deterministic`, equal launches may give different bits.
 
     `tile` is the rows and columns of C that share one reading of A and B (empty if not declared). `tensor_maps` are the
-    arrays that TMA moves. `sass` is what must be true of the machine code of its hottest loop, and `accesses` is what
-    must be true of the costs of its loads and stores. `product_class` is declared if it is weaker than that of a
-    precision.
+    arrays that TMA moves; with `maps_by_value`, the kernel gets their maps in its last parameter. `sass` is what must
+    be true of the machine code of its hottest loop, and `accesses` is what must be true of the costs of its loads and
+    stores. `product_class` is declared if it is weaker than that of a precision.
 
     A variant with `picks` contains no code: the first row whose `when` holds names the variant to use. If it has more
     configurations than `shortlist` (0: no limit), only those that rank first under a short load are measured in full.
@@ -238,6 +238,7 @@ class Variant:
     deterministic: bool = True
     tile: tuple[Expression, ...] = ()
     tensor_maps: tuple[TensorMap, ...] = ()
+    maps_by_value: bool = False
     picks: tuple[Pick, ...] = ()
     sass: tuple[Expression, ...] = ()
     accesses: tuple[Expression, ...] = ()
@@ -280,7 +281,11 @@ class Variant:
     def trailing(self) -> tuple[str, ...]:
         """The arguments that its kernels take after the usual ones, in order."""
         fused = [name for name in self.epilogue if name in EPILOGUE_STEPS and EPILOGUE_STEPS[name].part]
-        declared = {"D": SEPARATE_C in self.kinds, "workspace": self.workspace, "maps": self.tensor_maps}
+        declared = {
+            "D": SEPARATE_C in self.kinds,
+            "workspace": self.workspace,
+            "maps": self.tensor_maps and not self.maps_by_value,
+        }
         return (*fused, *(name for name, value in declared.items() if value))
 
     @property

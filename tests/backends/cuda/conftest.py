@@ -183,6 +183,9 @@ class Bindings:
     def cuFuncGetAttribute(self, attribute, function):
         return OK, {1: 1024, 4: 40}[attribute]
 
+    def cuFuncGetParamInfo(self, function, place):
+        return OK, 8 * place + 40, 8
+
     def cuGetErrorString(self, code):
         return OK, TEXTS[code]
 

@@ -105,7 +105,7 @@ def with_workspace(sets):
 
 
 def load(plan, smem=128 << 10):
-    return Kernel("code.cubin", "90", plan.launches, smem, STREAM)
+    return Kernel("code.cubin", "90", plan.launches, smem, STREAM, plan.variant.maps_by_value)
 
 
 def test_one_launch_of_a_plan_queues_its_kernels_in_order_with_the_same_arguments(log, split_k):
@@ -145,6 +145,18 @@ def test_every_set_has_its_own_maps(log, memory, encoded, tma):
     assert words[:, 2, :4].tolist() == [[2, 0x20000, 36, 68], [4, 0x50000, 36, 68]]
     ends = [struct.unpack("@iiifPPfPPP", arguments)[-2:] for _, _, _, arguments, _, _ in log]
     assert ends == [(0, 1 << 20), (0, (1 << 20) + 3 * 128)]
+
+
+def test_maps_by_value_lie_where_the_kernel_reads_its_last_parameter(bindings, memory, encoded, tma):
+    plan = replace(tma, variant=replace(tma.variant, maps_by_value=True))
+    for queue in load(plan).calls(plan, with_workspace(SETS)).queue:
+        queue()
+    _, _, packed = bindings.queued[-1]
+    usual = struct.pack("@iiifPPfPP", 40, 36, 68, 1.0, *list(SETS[1].values())[:2], 0.0, 0x60000, 1 << 20)
+    (_, offset, _) = bindings.cuFuncGetParamInfo(None, 9)
+    assert packed[: len(usual)] == usual
+    assert np.frombuffer(packed[offset:], np.uint64).reshape(3, 16)[2, :4].tolist() == [4, 0x50000, 36, 68]
+    assert not memory  # no map is read from device memory
 
 
 def test_a_map_is_encoded_as_it_is_declared(encoded, plan_variant):

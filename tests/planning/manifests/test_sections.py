@@ -96,6 +96,7 @@ def test_rows_with_costs_have_an_estimate_of_their_own_names(read):
 def test_the_trailing_arguments_have_one_order(read):
     assert read().trailing == ()
     assert read(workspace="0", tensor_maps=[MAP], epilogue="[bias, relu]").trailing == ("bias", "workspace", "maps")
+    assert read(workspace="0", tensor_maps=[MAP], maps_by_value="true").trailing == ("workspace",)
 
 
 def test_limits_on_machine_code_read_the_parameters_and_what_is_counted(read):
@@ -153,6 +154,12 @@ TENSOR_MAPS = [
     ("swizzle: 48", tensor_map(f"{MAP}\n    swizzle: 48"), "swizzle: 48 bytes; known: 0, 32, 64, 128"),
     ("offset:", tensor_map(f"{MAP}\n    offset: BN"), "tensor_maps.offset: 'BN': unknown name 'BN'"),
     ("swizle:", tensor_map(f"{MAP}\n    swizle: 32"), "unknown key 'swizle' (did you mean 'swizzle'?)"),
+    ("maps_by_value:", {"maps_by_value": "true"}, "maps_by_value: there are no `tensor_maps`; remove it"),
+    (
+        "args:",
+        {**tensor_map(MAP), "maps_by_value": "true", "args": "[M, A, maps]"},
+        "args: maps that are passed by value follow the other arguments; remove `maps`",
+    ),
 ]
 PICKS = [
     ("- variant: b", pick(*ROWS[::-1]), "pick: this row has no `when`, so the rows below it are never reached"),
