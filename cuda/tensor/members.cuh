@@ -39,16 +39,19 @@ __device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, un
     }
 }
 
-// A block's place in a cluster of CM x CN blocks. Blocks of one row have the same tile of A, and those of one column
-// have the same tile of B.
-template <int CM, int CN> struct Member {
-    static constexpr int BLOCKS = CM * CN, SHARERS = CM + CN - 1;  // SHARERS fetch for a block, itself included
-    int row, column;
+// A block's place in a cluster of CM x CN x CK blocks. Blocks of one row have the same tile of A, and those of one column
+// have the same tile of B; of both, blocks of different slices have different k.
+template <int CM, int CN, int CK = 1> struct Member {
+    static constexpr int OF_SLICE = CM * CN, BLOCKS = OF_SLICE * CK;
+    static constexpr int SHARERS = CM + CN - 1;  // that fetch for a block, itself included
+    int row, column, slice;
 
     static __device__ Member find() {
         const int rank = BLOCKS > 1 ? rank_in_cluster() : 0;
-        return {rank % CM, rank / CM};
+        return {rank % CM, rank % OF_SLICE / CM, rank / OF_SLICE};
     }
+
+    __device__ int rank_of(int row, int column) const { return slice * OF_SLICE + column * CM + row; }
 
     // `bytes` is the size of all boxes of a stage.
     template <typename RING>
@@ -56,9 +59,9 @@ template <int CM, int CN> struct Member {
                                 int k, int bytes = kStageBytes) const {
         uint16_t with_a = 0, with_b = 0;  // the blocks with the same tile of A, and of B
 #pragma unroll
-        for (int n = 0; n < CN; ++n) with_a |= 1 << (n * CM + row);
+        for (int n = 0; n < CN; ++n) with_a |= 1 << rank_of(row, n);
 #pragma unroll
-        for (int m = 0; m < CM; ++m) with_b |= 1 << (column * CM + m);
+        for (int m = 0; m < CM; ++m) with_b |= 1 << rank_of(m, column);
         arrive_and_expect(ring.filled(stage), bytes);
         fetch_part<BM, ROWS_ALONG_K, CN>(with_a, column, map_a, ring.a(stage), at.x, k, ring.filled(stage));
         fetch_part<BN, COLUMNS_ALONG_K, CM>(with_b, row, map_b, ring.b(stage), at.y, k, ring.filled(stage));
@@ -73,13 +76,13 @@ template <int CM, int CN> struct Member {
     // The block that thread number `thread` of a group notifies when the group has read a stage: one of those that
     // fetch for this block, or -1 for none.
     __device__ int find_fetcher(int thread) const {
-        if (thread < CN) return thread * CM + row;
-        return thread < SHARERS ? column * CM + (row + 1 + thread - CN) % CM : -1;
+        if (thread < CN) return rank_of(row, thread);
+        return thread < SHARERS ? rank_of((row + 1 + thread - CN) % CM, column) : -1;
     }
 
     static __device__ void release(unsigned emptied, int fetcher) {
         if (fetcher < 0) return;
-        if (BLOCKS > 1) arrive_at(emptied, fetcher);
+        if (OF_SLICE > 1) arrive_at(emptied, fetcher);
         else arrive(emptied);
     }
 
@@ -96,58 +99,46 @@ struct Boxes {
     TC* C;
     const TC* bias;
 
-    // An element of C from its sum; nothing outside C is read.
-    __device__ float finish_inside(float sum, int m, int n) const {
-        if (!(beta == 0 && !BIAS) && (m >= M || n >= N)) return 0;
-        return finish(sum, alpha, beta, C + size_t(m) * N + n, bias, n);
-    }
-
-    // Write a box whose elements have 16 bits, as matrices. `row0` and `column0` say where it begins in C.
-    __device__ void write_halves(unsigned to, const float* sum, int row0, int column0) const {
+    // Write a box whose elements have 16 bits, as matrices.
+    static __device__ void write_halves(unsigned to, const float* sum) {
         const int lane = threadIdx.x % 32, row = lane % 16, half = lane / 16;  // of the matrices whose address the
                                                                                // lane supplies
 #pragma unroll
         for (int j = 0; j < 8; j += 2) {  // 16 columns
             unsigned v[4];
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int m = row0 + i % 2 * 8 + lane / 4, n = column0 + (j + i / 2) * 8 + lane % 4 * 2;
-                const float* const pair = sum + j * 4 + 2 * i;
-                v[i] = pack(finish_inside(pair[0], m, n), finish_inside(pair[1], m, n + 1));
-            }
+            for (int i = 0; i < 4; ++i) v[i] = pack(sum[j * 4 + 2 * i], sum[j * 4 + 2 * i + 1]);
             store_matrices(to + row * kRowBytes + (((j + half) ^ (row % 8)) * 16), v);
         }
     }
 
     // Write a box whose elements have 32 bits, pair by pair. Rows 0 and 1 share banks, and so on; orders without such
     // conflicts need more registers than are available.
-    __device__ void write_words(unsigned to, const float* sum, int row0, int column0) const {
+    static __device__ void write_words(unsigned to, const float* sum) {
         const int lane = threadIdx.x % 32;
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             const int row = i % 2 * 8 + lane / 4, column = i / 2 * 8 + lane % 4 * 2;
-            const int m = row0 + row, n = column0 + column;
-            store_shared(to + row * kRowBytes + ((column / 4) ^ (row % 8)) * 16 + column % 4 * 4,
-                         finish_inside(sum[2 * i], m, n), finish_inside(sum[2 * i + 1], m, n + 1));
+            store_shared(to + row * kRowBytes + ((column / 4) ^ (row % 8)) * 16 + column % 4 * 4, sum[2 * i], sum[2 * i + 1]);
         }
     }
 
     // Store the sums of a warpgroup: 64 x BN of C, starting at (row0, column0). `stored` is the number of boxes that
     // the warp has stored. With ANY_N, the row length of C need not be a multiple of 16 bytes.
     template <bool ANY_N, typename RING>
-    __device__ void store(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int row0,
+    __device__ void store(float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int row0,
                           int column0) const {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = row0 + warp % 4 * 16;
-        const bool unaligned = ANY_N && N * sizeof(TC) % 16 != 0;
+        finish_sums<BN>(sum, M, N, row0, column0, alpha, beta, C, bias);
 #pragma unroll
         for (int box = 0; box < BN / kColumns; ++box) {
             const unsigned to = ring.box(warp, stored++);
             const int column = column0 + box * kColumns;
             if (lane == 0) wait_for_reads<kBoxes - 1>();
             __syncwarp();
-            if constexpr (sizeof(TC) == 4) write_words(to, sum + box * kColumns / 2, row, column);
-            else write_halves(to, sum + box * kColumns / 2, row, column);
-            if (unaligned) {
+            if constexpr (sizeof(TC) == 4) write_words(to, sum + box * kColumns / 2);
+            else write_halves(to, sum + box * kColumns / 2);
+            if constexpr (ANY_N) {
                 __syncwarp();
                 store_lines(C, M, N, row, column, ring.box(warp, stored - 2), to, box > 0 ? -kRowBytes : 0, bytes_left(column));
                 continue;
@@ -156,7 +147,7 @@ struct Boxes {
             __syncwarp();
             if (lane == 0) store_box(map, row, column, to);
         }
-        if (unaligned) {  // the ends of the rows
+        if constexpr (ANY_N) {  // the ends of the rows
             const unsigned last = ring.box(warp, stored - 1);
             store_lines(C, M, N, row, column0 + BN, last, last, -kRowBytes, min(0, bytes_left(column0 + BN)));
         }

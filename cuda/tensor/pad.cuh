@@ -3,30 +3,12 @@
 
 #pragma once
 
-#include <type_traits>
-
 #include "unaligned.cuh"
 
 constexpr int kPadThreads = 256, kPadBlocks = 4;  // of an SM
 constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
 
 __device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
-
-// 16 bytes at a multiple of 16 in an array that ends at `end`, with zeros beyond it.
-template <typename T> __device__ uint4 load_before(const char* at, const T* end) {
-    using Unit = std::conditional_t<sizeof(T) == 1, unsigned char, unsigned short>;
-    constexpr int kUp = 32 - 8 * sizeof(Unit);
-    const char* last = reinterpret_cast<const char*>(end);
-    if (at + kPart <= last) return __ldcs(reinterpret_cast<const uint4*>(at));  // read once
-    uint4 v = make_uint4(0, 0, 0, 0);
-#pragma unroll 1
-    while (last > at) {  // from the end on, each element moves up those after it
-        last -= sizeof(Unit);
-        v.w = __funnelshift_r(v.z, v.w, kUp), v.z = __funnelshift_r(v.y, v.z, kUp);
-        v.y = __funnelshift_r(v.x, v.y, kUp), v.x = v.x << (32 - kUp) | *reinterpret_cast<const Unit*>(last);
-    }
-    return v;
-}
 
 // The value of the next lane; the last lane gets `wrapped` of the first lane.
 __device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
@@ -47,16 +29,22 @@ template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, 
 #pragma unroll 1
     for (; item < rows * segments; item += warps) {
         const int row = item / segments, first = item % segments * kSegment + lane;
-        const char* const start = reinterpret_cast<const char*>(from + size_t(row) * columns);
-        const int skew = reinterpret_cast<size_t>(start) % kPart;
-        const char* const aligned = start - skew + first * kPart;
+        const T* const start = from + size_t(row) * columns;
+        const int skew = reinterpret_cast<size_t>(start) % kPart, left = parts - first;  // of the row
+        const uint4* const aligned = reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(start) - skew) + first;
         uint4* const copy = reinterpret_cast<uint4*>(to) + size_t(row) * parts + first;
-        const int left = parts - first;  // of the row
+        if (reinterpret_cast<const T*>(aligned + kSegment + 1) > end) {  // the end of the matrix, element by element
+            const int column0 = item % segments * kSegment * kWide;
+#pragma unroll 1
+            for (int column = column0 + lane; column < min(column0 + kSegment * kWide, padded(columns)); column += 32)
+                to[size_t(row) * parts * kWide + column] = column < columns ? start[column] : T(0);
+            continue;
+        }
         uint4 v[kAtOnce + 1];  // the last one is for the last lane, which takes it from the first
 #pragma unroll
         for (int u = 0; u <= kAtOnce; ++u) {
             v[u] = make_uint4(0, 0, 0, 0);
-            if (u * 32 <= left && (u < kAtOnce || lane == 0)) v[u] = load_before(aligned + u * 32 * kPart, end);
+            if (u * 32 <= left && (u < kAtOnce || lane == 0)) v[u] = __ldcs(aligned + u * 32);  // read once
         }
 #pragma unroll
         for (int u = 0; u < kAtOnce; ++u) {

@@ -8,8 +8,8 @@
 #include "raster.cuh"
 
 // Compute C with all clusters of the grid. `maps` has the tensor maps of A, B and C, and those of the copies of
-// A and B.
-template <int CM, int CN>
+// A and B. ANY_N: the row length of C need not be a multiple of 16 bytes.
+template <int CM, int CN, bool ANY_N>
 __device__ void multiply_tiles(int M, int N, int K, float alpha, float beta, TC* C, const TC* bias,
                                const CUtensorMap* maps, char* shared) {
     using Cluster = Member<CM, CN>;
@@ -55,9 +55,9 @@ __device__ void multiply_tiles(int M, int N, int K, float alpha, float beta, TC*
         const int2 at = raster.origin(tile, block);
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
-            boxes.store<true>(sum[part], ring, stored, maps + 2, at.x + (group * kParts + part) * 64, at.y);
+            boxes.store<ANY_N>(sum[part], ring, stored, maps + 2, at.x + (group * kParts + part) * 64, at.y);
     }
-    wait_for_stores();
+    wait_for_reads<0>();  // a block may end once its boxes are read
     __syncwarp();
     Cluster::meet();
 }

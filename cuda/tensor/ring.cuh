@@ -5,7 +5,12 @@
 
 #include "tile.cuh"
 
-constexpr int kGroups = 2, kThreads = 384;   // groups that multiply; threads, including the group that fetches
+#ifdef WARPGROUPS  // a kernel may have another number of groups that multiply
+constexpr int kGroups = WARPGROUPS;
+#else
+constexpr int kGroups = 2;
+#endif
+constexpr int kThreads = 128 * (kGroups + 1);  // with the group that fetches
 constexpr int kParts = BM / (64 * kGroups);  // of 64 rows for each group
 #ifndef ROWS_ALONG_K  // a kernel may arrange the operands of its products differently
 #define ROWS_ALONG_K !TRANS_A
@@ -66,7 +71,7 @@ __device__ void multiply_stage(const RING& ring, int stage, int group, SUM (&sum
     for (int i = 0; i < kSteps; ++i)
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
-            multiply_add<BN, TRANS_A, !TRANS_B>(sum[part], a + part * (kChunkBytes / 16) + i * TileA::STEP,
+            multiply_add<BN, !(ROWS_ALONG_K), !(COLUMNS_ALONG_K)>(sum[part], a + part * (kChunkBytes / 16) + i * TileA::STEP,
                                                 b + i * TileB::STEP, adds || i > 0);
     commit_products();
 }

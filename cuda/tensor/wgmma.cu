@@ -13,6 +13,7 @@ require:
   - lda % 8 == 0              # TMA needs rows that are multiples of 16 bytes
   - ldb % 8 == 0
 tile: [BM, BN]
+maps_by_value: true
 tensor_maps:
   - {operand: A, box: [64, 64 if TRANS_A else BM], swizzle: 128}
   - {operand: B, box: [64, BN if TRANS_B else 64], swizzle: 128}
@@ -46,7 +47,7 @@ using TileB = Tile<BN, TRANS_B>;
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         const CUtensorMap* maps) {
+         const __grid_constant__ Maps<2> maps) {
     extern __shared__ __align__(1024) char shared[];
     const unsigned tile_a = uniform(address(shared)), tile_b = tile_a + TileA::BYTES, filled = tile_b + TileB::BYTES;
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, group = uniform(threadIdx.x / 128);
@@ -62,8 +63,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int k = 0; k < K; k += kDepth) {
         if (threadIdx.x == 0) {
             arrive_and_expect(filled, TileA::BYTES + TileB::BYTES);
-            TileA::fetch_from(maps, tile_a, row0, k, filled);
-            TileB::fetch_from(maps + 1, tile_b, column0, k, filled);
+            TileA::fetch_from(maps.map, tile_a, row0, k, filled);
+            TileB::fetch_from(maps.map + 1, tile_b, column0, k, filled);
         }
         await(filled, parity);
         parity ^= 1;

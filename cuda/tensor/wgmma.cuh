@@ -8,6 +8,11 @@
 
 struct __nv_fp8_e5m2;  // of <cuda_fp8.h>, which other types do not need
 
+// Tensor maps that are passed by value. From device memory, the first copy would wait for them.
+template <int COUNT> struct Maps {
+    CUtensorMap map[COUNT];
+};
+
 // ---- Matrices of 8 x 8 elements of 16 bits. Lane i supplies the address of row i % 8 of matrix i / 8; register j of
 // a lane is its part of matrix j, two neighbouring elements of row lane / 4.
 
@@ -48,6 +53,12 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 #define NAMES_6 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
 #define NAMES_7 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 // With this many registers:
+#define NAMES_OF_4 "%0, %1, %2, %3"
+#define NAMES_OF_8 NAMES_OF_4 ", %4, %5, %6, %7"
+#define NAMES_OF_12 NAMES_OF_8 ", %8, %9, %10, %11"
+#define NAMES_OF_24 NAMES_0 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define NAMES_OF_80 NAMES_OF_64 ", " NAMES_4
+#define NAMES_OF_112 NAMES_OF_96 ", " NAMES_6
 #define NAMES_OF_16 NAMES_0
 #define NAMES_OF_32 NAMES_0 ", " NAMES_1
 #define NAMES_OF_48 NAMES_OF_32 ", " NAMES_2
@@ -56,6 +67,12 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 #define NAMES_OF_128 NAMES_OF_96 ", " NAMES_6 ", " NAMES_7
 #define SUMS_4(KIND, i) "+" KIND(d[i]), "+" KIND(d[i + 1]), "+" KIND(d[i + 2]), "+" KIND(d[i + 3])
 #define SUMS_16(KIND, i) SUMS_4(KIND, i), SUMS_4(KIND, i + 4), SUMS_4(KIND, i + 8), SUMS_4(KIND, i + 12)
+#define SUMS_OF_4(KIND) SUMS_4(KIND, 0)
+#define SUMS_OF_8(KIND) SUMS_OF_4(KIND), SUMS_4(KIND, 4)
+#define SUMS_OF_12(KIND) SUMS_OF_8(KIND), SUMS_4(KIND, 8)
+#define SUMS_OF_24(KIND) SUMS_OF_16(KIND), SUMS_4(KIND, 16), SUMS_4(KIND, 20)
+#define SUMS_OF_80(KIND) SUMS_OF_64(KIND), SUMS_16(KIND, 64)
+#define SUMS_OF_112(KIND) SUMS_OF_96(KIND), SUMS_16(KIND, 96)
 #define SUMS_OF_16(KIND) SUMS_16(KIND, 0)
 #define SUMS_OF_32(KIND) SUMS_OF_16(KIND), SUMS_16(KIND, 16)
 #define SUMS_OF_48(KIND) SUMS_OF_32(KIND), SUMS_16(KIND, 32)
@@ -76,8 +93,16 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 // 16 w + g and columns 8 j + 2 t and 8 j + 2 t + 1, d[4 j + 2] and d[4 j + 3] to row 16 w + g + 8.
 template <int N, int MAJOR_A = 0, int MAJOR_B = 0>
 __device__ void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds) {
-    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
+    static_assert(N % 8 == 0 && N <= 256, "a product has a multiple of 8 columns");
 #define PRODUCTS(TYPES, TAIL)                                                                      \
+    if constexpr (N == 8) PRODUCT(8, 4, "f", TYPES, "4", "5", "6", TAIL("7", "8"));                \
+    if constexpr (N == 16) PRODUCT(16, 8, "f", TYPES, "8", "9", "10", TAIL("11", "12"));           \
+    if constexpr (N == 32) PRODUCT(32, 16, "f", TYPES, "16", "17", "18", TAIL("19", "20"));        \
+    if constexpr (N == 24) PRODUCT(24, 12, "f", TYPES, "12", "13", "14", TAIL("15", "16"));        \
+    if constexpr (N == 48) PRODUCT(48, 24, "f", TYPES, "24", "25", "26", TAIL("27", "28"));        \
+    if constexpr (N == 96) PRODUCT(96, 48, "f", TYPES, "48", "49", "50", TAIL("51", "52"));        \
+    if constexpr (N == 160) PRODUCT(160, 80, "f", TYPES, "80", "81", "82", TAIL("83", "84"));      \
+    if constexpr (N == 224) PRODUCT(224, 112, "f", TYPES, "112", "113", "114", TAIL("115", "116")); \
     if constexpr (N == 64) PRODUCT(64, 32, "f", TYPES, "32", "33", "34", TAIL("35", "36"));        \
     if constexpr (N == 128) PRODUCT(128, 64, "f", TYPES, "64", "65", "66", TAIL("67", "68"));      \
     if constexpr (N == 192) PRODUCT(192, 96, "f", TYPES, "96", "97", "98", TAIL("99", "100"));     \

@@ -24,6 +24,7 @@ let:
 require:
   - bytes <= SMEM
 tile: [BM, BN]
+maps_by_value: true
 tensor_maps:
   - {operand: A, box: [32, box_a], swizzle: 128, when: not copy_a}
   - {operand: B, box: [32, box_b], swizzle: 128, when: not copy_b}
@@ -225,19 +226,19 @@ __device__ void multiply_parts(float (&sum_of_small)[BN / 2], float (&sum)[BN / 
 
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
-        const CUtensorMap* maps) {
+        const __grid_constant__ Maps<4> maps) {
     copy_operands(M, N, K, A, B, workspace);
 }
 
 extern "C" __global__ void __launch_bounds__(kAllThreads, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         void* workspace, const CUtensorMap* maps) {
+         void* workspace, const __grid_constant__ Maps<4> maps) {
     extern __shared__ __align__(1024) char shared[];
     const Stages ring{uniform(address(shared))};
     const int rows = (M + BM - 1) / BM, columns = (N + BN - 1) / BN, tiles = rows * columns;
     const int steps = (K + kDepth - 1) / kDepth, group = uniform(threadIdx.x / 128);
     const Sources sources(M, N, K);
-    const CUtensorMap *const map_a = sources.map_a(maps, 2), *const map_b = sources.map_b(maps, 2);
+    const CUtensorMap *const map_a = sources.map_a(maps.map, 2), *const map_b = sources.map_b(maps.map, 2);
     if (threadIdx.x == 0) ring.initialize_barriers();
     __syncthreads();
 

@@ -12,6 +12,7 @@ params:
   CLUSTER_M: [2, 1]             # blocks below one another: they have the same tile of B
   CLUSTER_N: [1, 2, 4, 8]       # side by side: the same tile of A
 let:
+  any_n: N * BYTES_C % 16 != 0  # C does not leave by TMA
   cluster: CLUSTER_M * CLUSTER_N
   # A tile that runs along M or N comes in chunks of 64 columns; where they cannot be dealt evenly, they are also cut
   # along k.
@@ -37,6 +38,7 @@ require:
   - BM * BN <= 49152            # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]
+maps_by_value: true
 tensor_maps:
   - {operand: A, box: [64, box_a], swizzle: 128, when: not copy_a}
   - {operand: B, box: [64, box_b], swizzle: 128, when: not copy_b}
@@ -61,7 +63,7 @@ launches:
     block: [256]
     when: copy_a or copy_b
     pdl: true
-  - symbol: gemm
+  - symbol: gemm<any_n>
     grid:
       - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
     block: [384]
@@ -108,13 +110,14 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
-        const CUtensorMap* maps) {
+        const __grid_constant__ Maps<5> maps) {
     copy_operands(M, N, K, A, B, workspace);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUSTER_N, 1, 1)
+template <bool ANY_N>
+__global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUSTER_N, 1, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         void* workspace, const CUtensorMap* maps) {
+         void* workspace, const __grid_constant__ Maps<5> maps) {
     extern __shared__ __align__(1024) char shared[];
-    multiply_tiles<CLUSTER_M, CLUSTER_N>(M, N, K, alpha, beta, C, bias, maps, shared);
+    multiply_tiles<CLUSTER_M, CLUSTER_N, ANY_N>(M, N, K, alpha, beta, C, bias, maps.map, shared);
 }

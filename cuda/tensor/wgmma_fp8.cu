@@ -12,6 +12,7 @@ params:
   CLUSTER_M: [1, 2]             # blocks below one another: they have the same tile of B
   CLUSTER_N: [2, 1]             # side by side: the same tile of A
 let:
+  any_n: N * BYTES_C % 16 != 0  # C does not leave by TMA
   cluster: CLUSTER_M * CLUSTER_N
   partial: 1 if PROMOTED_EVERY else 0  # promotion needs the sums of 64 rows twice
   # Boxes that no other block shares have no more rows than C, because TMA takes twice as long if a box reaches beyond
@@ -25,6 +26,7 @@ require:
   - (BM / 128 + partial) * BN <= 384  # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]
+maps_by_value: true
 tensor_maps:
   - {operand: A, box: [128, rows_a], swizzle: 128, when: not copies}
   - {operand: B, box: [128, rows_b], swizzle: 128, when: not copies}
@@ -44,7 +46,7 @@ launches:
     block: [256]
     when: copies
     pdl: true
-  - symbol: gemm
+  - symbol: gemm<any_n>
     grid:
       - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
     block: [384]
@@ -86,13 +88,14 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
-        const CUtensorMap* maps) {
+        const __grid_constant__ Maps<5> maps) {
     copy_operands(M, N, K, A, B, workspace);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUSTER_N, 1, 1)
+template <bool ANY_N>
+__global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUSTER_N, 1, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         void* workspace, const CUtensorMap* maps) {
+         void* workspace, const __grid_constant__ Maps<5> maps) {
     extern __shared__ __align__(1024) char shared[];
-    multiply_tiles<CLUSTER_M, CLUSTER_N>(M, N, K, alpha, beta, C, bias, maps, shared);
+    multiply_tiles<CLUSTER_M, CLUSTER_N, ANY_N>(M, N, K, alpha, beta, C, bias, maps.map, shared);
 }

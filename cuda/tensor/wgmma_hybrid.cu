@@ -31,13 +31,14 @@ require:
 tile: [4 * BM, 2 * BN]
 workspace: 4096 + SMS * BM * BN * 4 if STREAM_K else 0
 zeroed: 4096 if STREAM_K else 0  # flags, which their readers reset
+maps_by_value: true
 tensor_maps:                    # of A and B for the large clusters, for the small ones, and of C
   - {operand: A, box: [wide, wide if TRANS_A else BM / 2], swizzle: 128}
   - {operand: B, box: [wide, BN / 4 if TRANS_B else wide / cuts_large], swizzle: 128}
   - {operand: A, box: [wide, wide if TRANS_A else BM], swizzle: 128}
   - {operand: B, box: [wide, BN / 2 if TRANS_B else wide / cuts_small], swizzle: 128}
   - {operand: C, box: [128 / BYTES_C, 16], swizzle: 128}
-args: [M, N, K, alpha, A, B, beta, C, bias, workspace, maps, small]
+args: [M, N, K, alpha, A, B, beta, C, bias, workspace, small]
 launches:
   - symbol: multiply_large
     grid: [8 * LARGE]
@@ -261,19 +262,19 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
         for (int part = 0; part < kParts; ++part)
             boxes.store<false>(sum[part], ring, stored, maps + 4, at.x + (group * kParts + part) * 64, at.y);
     }
-    wait_for_stores();
+    wait_for_reads<0>();  // a block may end once its boxes are read
     __syncwarp();
     Cluster::meet();
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kLargeBlocks, 1, 1)
     multiply_large(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-                   void* workspace, const CUtensorMap* maps, int small) {
-    multiply<true>(M, N, K, alpha, beta, C, bias, workspace, maps, small);
+                   void* workspace, int small, const __grid_constant__ Maps<5> maps) {
+    multiply<true>(M, N, K, alpha, beta, C, bias, workspace, maps.map, small);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kSmallM, 1, 1)
     multiply_small(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-                   void* workspace, const CUtensorMap* maps, int small) {
-    multiply<false>(M, N, K, alpha, beta, C, bias, workspace, maps, small);
+                   void* workspace, int small, const __grid_constant__ Maps<5> maps) {
+    multiply<false>(M, N, K, alpha, beta, C, bias, workspace, maps.map, small);
 }

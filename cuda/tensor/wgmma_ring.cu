@@ -16,6 +16,7 @@ require:
   - lda % 8 == 0              # TMA needs rows that are multiples of 16 bytes
   - ldb % 8 == 0
 tile: [BM, BN]
+maps_by_value: true
 tensor_maps:
   - {operand: A, box: [64, 64 if TRANS_A else BM], swizzle: 128}
   - {operand: B, box: [64, BN if TRANS_B else 64], swizzle: 128}
@@ -50,7 +51,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         const CUtensorMap* maps) {
+         const __grid_constant__ Maps<2> maps) {
     extern __shared__ __align__(1024) char shared[];
     const Ring<0> ring{uniform(address(shared))};
     const int columns = (N + BN - 1) / BN, tiles = (M + BM - 1) / BM * columns, steps = (K + kDepth - 1) / kDepth;
@@ -68,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                 const unsigned filled = ring.filled(place.stage);
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
                 arrive_and_expect(filled, kStageBytes);
-                TileA::fetch_from(maps, ring.a(place.stage), row0, step * kDepth, filled);
-                TileB::fetch_from(maps + 1, ring.b(place.stage), column0, step * kDepth, filled);
+                TileA::fetch_from(maps.map, ring.a(place.stage), row0, step * kDepth, filled);
+                TileB::fetch_from(maps.map + 1, ring.b(place.stage), column0, step * kDepth, filled);
             }
         }
         return;

@@ -23,6 +23,7 @@ let:
 require:
   - STAGES * ((BM + BN) * 128 + 16) <= SMEM
 tile: [BM, BN]
+maps_by_value: true
 tensor_maps:
   - {operand: A, box: [64, box_a], swizzle: 128, when: not copy_a}
   - {operand: B, box: [64, box_b], swizzle: 128, when: not copy_b}
@@ -171,13 +172,13 @@ struct Exchange {
 
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
-        const CUtensorMap* maps) {
+        const __grid_constant__ Maps<4> maps) {
     copy_operands(M, N, K, A, B, static_cast<char*>(workspace) + kCounterBytes);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         void* workspace, const CUtensorMap* maps) {
+         void* workspace, const __grid_constant__ Maps<4> maps) {
     extern __shared__ __align__(1024) char shared[];
     using Block = Member<1, 1>;
     const Ring<0> ring{uniform(address(shared))};
@@ -187,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int row0 = tile % down * BM, column0 = tile / down * BN;
     const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
     const Sources sources(M, N, K);
-    const CUtensorMap *const map_a = sources.map_a(maps, 2), *const map_b = sources.map_b(maps, 2);
+    const CUtensorMap *const map_a = sources.map_a(maps.map, 2), *const map_b = sources.map_b(maps.map, 2);
     if (threadIdx.x == kFetcher) prefetch(map_a), prefetch(map_b);
     if (threadIdx.x == 0) ring.initialize_barriers(kGroups);
     __syncthreads();

@@ -30,6 +30,7 @@ require:
 tile:
   - BN * CLUSTER_N if swaps else BM * CLUSTER_M
   - BM * CLUSTER_M if swaps else BN * CLUSTER_N
+maps_by_value: true
 tensor_maps:
   - {operand: A, box: [32, box_columns if swaps else box_rows], swizzle: 128}
   - {operand: B, box: [32, box_rows if swaps else box_columns], swizzle: 128, when: not copies}
@@ -156,7 +157,14 @@ struct Epilogue {
 
     // Turn the sums of a box into elements of C. The rows of the team begin at `row`, the box at `column`.
     __device__ void finish_sums(float (&sum)[kParts][BN / 2], int box, const Lane& lane, int row, int column) const {
-        const bool plain = beta == 0 && !BIAS;  // elements outside C are not read
+        if (beta == 0 && !BIAS) {
+#pragma unroll
+            for (int part = 0; part < kParts; ++part)
+#pragma unroll
+                for (int i = 0; i < 16; ++i)
+                    sum[part][box * 16 + i] = finish(sum[part][box * 16 + i], alpha, 0.f, nullptr, nullptr, 0);
+            return;
+        }
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
 #pragma unroll
@@ -164,9 +172,8 @@ struct Epilogue {
                 const int x = row + lane.top() + Lane::rows_below(part, i / 2 % 2);
                 const int y = column + i / 4 * 8 + lane.t * 2 + i % 2;
                 const int m = kSwaps ? y : x, n = kSwaps ? x : y;
-                float& value = sum[part][box * 16 + i];
-                if (plain) value = finish(value, alpha, 0.f, nullptr, nullptr, 0);
-                else if (m < M && n < N) value = finish(value, alpha, beta, C + size_t(m) * N + n, bias, n);
+                float& value = sum[part][box * 16 + i];  // elements outside C are not read
+                if (m < M && n < N) value = finish(value, alpha, beta, C + size_t(m) * N + n, bias, n);
             }
     }
 
@@ -226,7 +233,7 @@ struct Epilogue {
 // Transpose B, 4 x 4 elements per thread: a block takes 64 k and 64 columns, and a warp takes 32 k and 16 columns.
 extern "C" __global__ void __launch_bounds__(256)
     transpose(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-              void* workspace, const CUtensorMap* maps) {
+              void* workspace, const __grid_constant__ Maps<4> maps) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int n = blockIdx.x * 64 + warp % 4 * 16 + lane % 4 * 4, k = blockIdx.y * 64 + warp / 4 * 32 + lane / 4 * 4;
     if (n >= N || k >= K) return;
@@ -246,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Cluster::BLOCKS, 1, 1)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
-         void* workspace, const CUtensorMap* maps) {
+         void* workspace, const __grid_constant__ Maps<4> maps) {
     extern __shared__ __align__(1024) char shared[];
     const Ring<kBoxes> ring{uniform(address(shared))};
     const Raster<CLUSTER_M, CLUSTER_N> raster(kSwaps ? N : M, kSwaps ? M : N);
@@ -254,8 +261,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
     const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
-    const CUtensorMap *const of_rows = maps + kSwaps, *const of_columns = maps + (kSwaps ? 0 : kCopies ? 3 : 1);
-    if (threadIdx.x == kFetcher) prefetch_maps(of_rows, of_columns, maps + 2, N);
+    const CUtensorMap *const of_rows = maps.map + kSwaps, *const of_columns = maps.map + (kSwaps ? 0 : kCopies ? 3 : 1);
+    if (threadIdx.x == kFetcher) prefetch_maps(of_rows, of_columns, maps.map + 2, N);
     if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kReaders);
     __syncthreads();
     Cluster::meet();
@@ -311,9 +318,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
         }
         wait_for_products<0>();
         Cluster::release(ring.emptied(last), fetcher);
-        epilogue.store(sum, lane, ring, stored, maps + 2, raster.origin(tile, block));
+        epilogue.store(sum, lane, ring, stored, maps.map + 2, raster.origin(tile, block));
     }
-    wait_for_stores();
+    wait_for_reads<0>();  // a block may end once its boxes are read
     __syncwarp();
     Cluster::meet();
 }
