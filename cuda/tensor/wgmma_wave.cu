@@ -1,0 +1,338 @@
+/*---
+summary: tiles of any size, the long side of C along the rows of products; K is split within clusters
+order: 247
+precisions: [bf16, f16, tf32, bf16_f32, f16_f32]
+layouts: [nn, nt, tn, tt]
+arch: [90a]                     # wgmma
+epilogue: [bias, relu]
+params:
+  BM: [64, 128, 256]            # of the product that is computed: with SWAP it is that of the transposes
+  BN: [64, 8, 16, 24, 32, 48, 96, 128, 160, 192, 224, 256]
+  STAGES: [8, 4, 5, 6, 10, 12, 16]
+  CLUSTER_M: [1, 2, 4]          # blocks with the same columns
+  CLUSTER_N: [1, 2, 4, 8]       # blocks with the same rows
+  CLUSTER_K: [1, 2, 4, 8]       # blocks that share the k of a tile
+  SWAP: [0, 1]                  # 1: C^T = B^T A^T
+let:
+  rows: N if SWAP else M        # of the product
+  columns: M if SWAP else N
+  turn_a: BYTES == 4 and TRANS_A      # wgmma reads 32-bit operands along K only
+  turn_b: BYTES == 4 and not TRANS_B
+  copy_a: turn_a or lda * BYTES % 16 != 0  # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  copy_b: turn_b or ldb * BYTES % 16 != 0
+  a_along_k: turn_a or not TRANS_A    # as it is fetched
+  b_along_k: turn_b or TRANS_B
+  height_a: M if a_along_k else K
+  height_b: N if b_along_k else K
+  length_a: K if a_along_k else M
+  length_b: K if b_along_k else N
+  pitch_a: cdiv(length_a * BYTES, 16) * 16 // BYTES
+  pitch_b: cdiv(length_b * BYTES, 16) * 16 // BYTES
+  bytes_a: BYTES * height_a * pitch_a if copy_a else 0
+  bytes_b: BYTES * height_b * pitch_b if copy_b else 0
+  rows_along_k: b_along_k if SWAP else a_along_k
+  columns_along_k: a_along_k if SWAP else b_along_k
+  wide: 128 // BYTES            # elements of a row of a tile
+  narrow: wide if BN % wide == 0 else 32 if BN % 32 == 0 else 16 if BN % 16 == 0 else 8
+  cluster: CLUSTER_M * CLUSTER_N * CLUSTER_K
+  # A tile that runs along M or N comes in chunks; where they cannot be dealt evenly, they are also cut along k.
+  cuts_rows: CLUSTER_N if BM % (64 * CLUSTER_N) != 0 else 1
+  cuts_columns: CLUSTER_M if BN % (64 * CLUSTER_M) != 0 else 1
+  # Boxes that no other block shares have no more rows than the operand, because TMA takes twice as long if a box
+  # reaches beyond it.
+  height_rows: min(BM, rows) if CLUSTER_N == 1 else BM // CLUSTER_N
+  height_columns: min(BN, columns) if CLUSTER_M == 1 else BN // CLUSTER_M
+  box_rows: height_rows if rows_along_k else 64 // cuts_rows
+  box_columns: height_columns if columns_along_k else 64 // cuts_columns
+  width_columns: wide if columns_along_k else narrow
+  swizzle_columns: 128 if columns_along_k else 0 if narrow == 8 else 2 * narrow
+  owners: min(CLUSTER_K, BN // 8)  # blocks that add up and store columns of a tile
+  stored: BN // owners          # columns that a block stores
+  # C leaves by TMA, in boxes of so many columns of the product; with SWAP these are rows of C.
+  boxes: 64 if stored % 64 == 0 else 32 if stored % 32 == 0 else 16 if stored % 16 == 0 else 8
+  boxed: BYTES_C == 2 and N % 8 == 0 and (SWAP or boxes > 8)
+  shared: STAGES * ((BM + BN) * 128 + 16) + (4 * BM * BN * CLUSTER_K // owners if CLUSTER_K > 1 else 0)
+require:
+  - cluster <= 8
+  - CLUSTER_K <= cdiv(K, wide)
+  - BN // 8 % owners == 0
+  - (BM // 64 + 1) * (BN // 2 + 40) * 128 <= 65536  # else the sums do not fit in registers
+  - cdiv(stored, 64) <= STAGES  # boxes of C take the places of tiles
+  - CLUSTER_M == 1 or BN % (64 if not columns_along_k else 8 * CLUSTER_M) == 0
+  - shared <= SMEM
+tile:
+  - BN * CLUSTER_N if SWAP else BM * CLUSTER_M
+  - BM * CLUSTER_M if SWAP else BN * CLUSTER_N
+maps_by_value: true
+tensor_maps:
+  - operand: A
+    box: [width_columns if SWAP else wide, box_columns if SWAP else box_rows]
+    swizzle: swizzle_columns if SWAP else 128
+    when: not copy_a
+  - operand: B
+    box: [wide if SWAP else width_columns, box_rows if SWAP else box_columns]
+    swizzle: 128 if SWAP else swizzle_columns
+    when: not copy_b
+  - operand: workspace          # the copy of A, and that of B
+    shape: [length_a, height_a]
+    pitch: pitch_a
+    box: [width_columns if SWAP else wide, box_columns if SWAP else box_rows]
+    swizzle: swizzle_columns if SWAP else 128
+    when: copy_a
+  - operand: workspace
+    offset: bytes_a
+    shape: [length_b, height_b]
+    pitch: pitch_b
+    box: [wide if SWAP else width_columns, box_rows if SWAP else box_columns]
+    swizzle: 128 if SWAP else swizzle_columns
+    when: copy_b
+  - operand: C
+    box: [64 if SWAP else boxes, boxes if SWAP else 16]
+    swizzle: 128 if SWAP else 2 * boxes
+    when: boxed
+workspace: bytes_a + bytes_b
+launches:
+  - symbol: arrange
+    grid: [4 * SMS]
+    block: [256]
+    when: copy_a or copy_b
+    pdl: true
+  - symbol: gemm<boxed>
+    grid:
+      - cluster * cdiv(rows, BM * CLUSTER_M) * cdiv(columns, BN * CLUSTER_N)
+    block: [BM * 2 + 128]
+    shared: shared
+    pdl: true
+sass:                           # of the main loop
+  - spills == 0
+source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
+---*/
+
+// Compared with wgmma_cluster, a block computes one tile and ends, which leaves less to prepare, and tiles may be small:
+// several blocks then run on an SM, and a narrow C wastes less. With SWAP, the product is C^T = B^T A^T, so the long
+// side of C always lies along the 64 rows of a product, and its columns may be as few as 8.
+//
+//      C: 12 x 4096                                     the product: 4096 x 12
+//                                                                 16
+//      +--------------------------- - - -              +---------+
+//      |  A B                                  ->   64 | tile 0  |   blocks 0 and 1, each with half of K
+//      +--------------------------- - - -              +---------+
+//                                                   64 | tile 1  |   blocks 2 and 3
+//                                                      +---------+
+//
+// Where there are too few tiles for all SMs, the blocks of a cluster each have a slice of K. When they have multiplied,
+// each sends its sums of some columns to the block that adds up these columns, into shared memory, slice by slice in the
+// order of k, so every run gives the same bits. Compared with wgmma_splitk, sums need not travel through L2, and
+// nothing waits for a counter in memory.
+//
+// Bound by memory where C is narrow, by L2 where tiles are small, and where the problem is small by the time that a
+// launch and the first stage take.
+
+#define A_ALONG_K (!TRANS_A || sizeof(TA) == 4)
+#define B_ALONG_K (TRANS_B || sizeof(TB) == 4)
+#define ROWS_ALONG_K (SWAP ? B_ALONG_K : A_ALONG_K)
+#define COLUMNS_ALONG_K (SWAP ? A_ALONG_K : B_ALONG_K)
+#define WARPGROUPS (BM / 64)
+
+#include "arrange.cuh"
+#include "main_loop.cuh"
+
+constexpr int kOwners = CLUSTER_K < BN / 8 ? CLUSTER_K : BN / 8;  // blocks that add up and store columns of a tile
+constexpr int kStored = BN / kOwners, kOwned = kStored / 8;       // columns of an owner, and blocks of 8 of them
+constexpr int kSharedBytes = STAGES * (kStageBytes + 16) + (CLUSTER_K > 1 ? 4 * BM * BN * CLUSTER_K / kOwners : 0);
+constexpr int kRegisters = BN / 2 + 56;  // of a thread, about
+constexpr int least(int one, int other) { return one < other ? one : other; }
+constexpr int kRoom = least(232448 / (kSharedBytes + 1024), 65536 / (kThreads * kRegisters));
+constexpr int kBlocks = kRoom < 1 ? 1 : least(kRoom, 4);  // of an SM
+constexpr int kMultiplying = 128 * kGroups;
+
+__device__ inline void store_in_block(unsigned to, int rank, float4 v) {
+    asm volatile(
+        "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5}; }" ::"r"(
+            to),
+        "r"(rank), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+        : "memory");
+}
+__device__ inline float4 load_quad(unsigned from) {
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(from));
+    return v;
+}
+
+// Like store_matrices, but each matrix is transposed: register j of a lane has two neighbours of a column.
+__device__ inline void store_transposed(unsigned column, const unsigned (&v)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(column), "r"(v[0]),
+                 "r"(v[1]), "r"(v[2]), "r"(v[3])
+                 : "memory");
+}
+__device__ inline void store_transposed(unsigned column, unsigned v, unsigned next) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(column), "r"(v), "r"(next) : "memory");
+}
+__device__ inline void meet_group(int group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
+
+// The sums of a warpgroup, which become elements of C: 64 rows of the product and kStored columns, starting at
+// (row0, column0). Boxes of C take the place of the group's part of the tiles, of which `tiles` is that of stage 0.
+struct Result {
+    static constexpr int kColumns = kStored % 64 == 0 ? 64 : kStored % 32 == 0 ? 32 : kStored % 16 == 0 ? 16 : 8;
+    int M, N;
+    float alpha, beta;
+    TC* C;
+    const TC* bias;
+    int row0, column0;
+
+    static __device__ unsigned find_box(unsigned tiles, int box) {
+        constexpr int kOfStage = kChunkBytes / (kColumns * kRowBytes);
+        return tiles + box / kOfStage * kStageBytes + box % kOfStage * (kColumns * kRowBytes);
+    }
+
+    // Sums `4 i + 2 half` and the next, which are neighbours in a row of the product.
+    static __device__ unsigned pack_pair(const float (&sum)[kStored / 2], int i, int half) {
+        return pack(sum[4 * i + 2 * half], sum[4 * i + 2 * half + 1]);
+    }
+
+    // Through boxes of 16 rows for each warp, by TMA.
+    __device__ void store_boxes(const float (&sum)[kStored / 2], unsigned tiles, const CUtensorMap* map) const {
+        constexpr int kPitch = kColumns * sizeof(TC), kLine = kRowBytes / kPitch;  // rows in 128 bytes
+        const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, row = lane % 16, half = lane / 16;
+#pragma unroll
+        for (int box = 0; box < kStored / kColumns; ++box) {
+            const unsigned to = find_box(tiles, box) + warp * 16 * kPitch;
+#pragma unroll
+            for (int j = 0; j < kColumns / 8; j += 2) {
+                const int i = box * kColumns / 8 + j;
+                const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, i + 1, 0), pack_pair(sum, i + 1, 1)};
+                store_matrices(to + row * kPitch + (((j + half) ^ (row / kLine % (kColumns / 8))) * 16), v);
+            }
+            publish_writes();
+            __syncwarp();
+            if (lane == 0) store_box(map, row0 + warp * 16, column0 + box * kColumns, to);
+        }
+        if (lane == 0) wait_for_reads<0>();
+    }
+
+    // The transpose, through boxes of 64 columns of C for the whole group.
+    __device__ void store_transposed_boxes(const float (&sum)[kStored / 2], unsigned tiles, const CUtensorMap* map,
+                                           int group) const {
+        const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, part = warp * 2 + lane / 8 % 2;  // of a row
+#pragma unroll
+        for (int box = 0; box < kStored / kColumns; ++box) {
+            const unsigned to = find_box(tiles, box) + lane % 8 * kRowBytes + ((part ^ (lane % 8)) * 16);
+#pragma unroll
+            for (int j = 0; j < kColumns / 8; j += 2) {
+                const int i = box * kColumns / 8 + j;
+                if (kColumns > 8) {
+                    const int next = kColumns > 8 ? i + 1 : i;
+                    const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, next, 0), pack_pair(sum, next, 1)};
+                    store_transposed(to + (j + lane / 16) * 8 * kRowBytes, v);
+                } else {
+                    store_transposed(to + j * 8 * kRowBytes, pack_pair(sum, i, 0), pack_pair(sum, i, 1));
+                }
+            }
+        }
+        publish_writes();
+        meet_group(group);
+        if (threadIdx.x % 128 != 0) return;
+#pragma unroll
+        for (int box = 0; box < kStored / kColumns; ++box) store_box(map, column0 + box * kColumns, row0, find_box(tiles, box));
+        wait_for_reads<0>();
+    }
+
+    // Each thread its own elements.
+    __device__ void store_transposed_each(const float (&sum)[kStored / 2]) const {
+        const int lane = threadIdx.x % 32, n = row0 + threadIdx.x % 128 / 32 * 16 + lane / 4, m = column0 + lane % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < kStored / 2; ++i) {
+            const int below = i / 4 * 8 + i % 2, right = i / 2 % 2 * 8;
+            if (m + below < M && n + right < N) C[size_t(m + below) * N + n + right] = TC(sum[i]);
+        }
+    }
+
+    template <bool BOXED>
+    __device__ void store(float (&sum)[kStored / 2], unsigned tiles, const CUtensorMap* map, int group) const {
+        if constexpr (!BOXED && !SWAP) return store_sums<kStored>(sum, M, N, row0, column0, alpha, beta, C, bias);
+        finish_sums<kStored, SWAP>(sum, M, N, row0, column0, alpha, beta, C, bias);
+        if constexpr (!BOXED) store_transposed_each(sum);
+        else if constexpr (SWAP) store_transposed_boxes(sum, tiles, map, group);
+        else store_boxes(sum, tiles, map);
+    }
+};
+
+// Send the sums of all columns to the blocks that add them up, and add up those of this block. `sums` is memory for what
+// an owner gets: the sums of all threads of slice 0, 8 columns after 8 columns, then those of slice 1, and so on.
+template <typename BLOCK>
+__device__ void exchange(const float (&sum)[BN / 2], float (&total)[kStored / 2], unsigned sums, const BLOCK& block) {
+    const auto place = [=](int slice, int i) { return sums + ((slice * kOwned + i) * kMultiplying + threadIdx.x) * 16; };
+#pragma unroll
+    for (int i = 0; i < BN / 8; ++i) {
+        const float* const four = sum + 4 * i;
+        const int owner = i / kOwned * BLOCK::OF_SLICE + block.column * CLUSTER_M + block.row;
+        store_in_block(place(block.slice, i % kOwned), owner, {four[0], four[1], four[2], four[3]});
+    }
+    sync_cluster();
+#pragma unroll
+    for (int i = 0; i < kStored / 2; ++i) total[i] = 0;
+    if (block.slice >= kOwners) return;
+#pragma unroll
+    for (int i = 0; i < kOwned; ++i)
+#pragma unroll
+        for (int slice = 0; slice < CLUSTER_K; ++slice) {
+            const float4 v = load_quad(place(slice, i));
+            total[4 * i] += v.x, total[4 * i + 1] += v.y, total[4 * i + 2] += v.z, total[4 * i + 3] += v.w;
+        }
+}
+
+extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
+    arrange(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
+            const __grid_constant__ Maps<5> maps) {
+    arrange_operands(M, N, K, A, B, workspace);
+}
+
+template <bool BOXED>
+__global__ void __launch_bounds__(kThreads, kBlocks) __cluster_dims__(CLUSTER_M * CLUSTER_N * CLUSTER_K, 1, 1)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+         void* workspace, const __grid_constant__ Maps<5> maps) {
+    extern __shared__ __align__(1024) char shared[];
+    using Block = Member<CLUSTER_M, CLUSTER_N, CLUSTER_K>;
+    const Ring<0> ring{uniform(address(shared))};
+    const Block block = Block::find();
+    const int rows = SWAP ? N : M, columns = SWAP ? M : N;
+    const int down = (rows + BM * CLUSTER_M - 1) / (BM * CLUSTER_M), tile = blockIdx.x / Block::BLOCKS;
+    const int2 at = {(tile % down * CLUSTER_M + block.row) * BM, (tile / down * CLUSTER_N + block.column) * BN};
+    const int steps = (K + kDepth - 1) / kDepth;
+    const int begin = steps * block.slice / CLUSTER_K, end = steps * (block.slice + 1) / CLUSTER_K;
+    const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
+    const Arranged arranged(M, N, K);
+    const CUtensorMap *const map_a = maps.map + (arranged.copies_a ? 2 : 0), *const map_b = maps.map + (arranged.copies_b ? 3 : 1);
+    if (threadIdx.x == kFetcher) prefetch(map_a), prefetch(map_b);
+    if (threadIdx.x == 0) ring.initialize_barriers(Block::SHARERS * kGroups);
+    __syncthreads();
+    Block::meet();
+    start_next_launch();
+
+    Place place;
+    if (group == kGroups) {
+        const int bytes = Block::count_bytes(rows, columns);
+        if (thread == 0) await_launch_before();  // the other groups wait for what this thread fetches
+        for (int step = begin; thread == 0 && step < end; ++step, place.advance()) {
+            await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
+            block.fetch_stage(ring, place.stage, SWAP ? map_b : map_a, SWAP ? map_a : map_b, at, step * kDepth, bytes);
+        }
+        __syncwarp();
+        Block::meet();  // so that no block writes to one that has ended
+        return;
+    }
+
+    float sum[kParts][BN / 2];
+    multiply_stages<Block>(ring, place, end - begin, group, block.find_fetcher(thread), sum);
+    float total[kStored / 2];
+    if (CLUSTER_K == 1) {
+#pragma unroll
+        for (int i = 0; i < kStored / 2; ++i) total[i] = sum[0][i];
+    } else {
+        exchange<Block>(sum[0], total, ring.filled(STAGES), block);
+        if (block.slice >= kOwners) return;
+    }
+    const Result result{M, N, alpha, beta, C, bias, at.x + group * 64, at.y + block.slice * kStored};
+    result.store<BOXED>(total, ring.a(0) + group * kChunkBytes, maps.map + 4, group);
+    if (CLUSTER_K == 1) Block::meet();
+}
