@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, overload
@@ -15,7 +15,7 @@ from msgspec import Meta
 from gemmbench.errors import UsageError
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.precisions import Precision, StorageType, find_precision
-from gemmbench.planning.sizes import AnyShape, Dimension, Scalar, add_count, check_digits, size_text
+from gemmbench.planning.sizes import AnyShape, Dimension, Many, Scalar, check_digits, make_shape
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
@@ -95,6 +95,16 @@ def check_rows_of_result(ld: tuple[str, ...], separate_c: bool) -> tuple[str, ..
 
 
 @dataclass(frozen=True)
+class Slice:
+    """One of the products of a problem, M x N x K, and the stored row of each operand at which it begins."""
+
+    M: int
+    N: int
+    K: int
+    rows: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Problem:
     """`count` products C = alpha op(A) op(B) + beta C, followed by the `epilogue`.
 
@@ -134,12 +144,26 @@ class Problem:
     @property
     def flops(self) -> int:
         """The number of floating-point operations: 2 M N K for each product, since a multiply-add counts as two."""
-        return 2 * self.count * self.M * self.N * self.K
+        return 2 * self.rows * self.N * self.K
 
     @property
-    def dimensions(self) -> AnyShape:
-        """M, N and K, preceded by the number of products if there are several."""
-        return add_count(self.count, (self.M, self.N, self.K))
+    def shape(self) -> AnyShape:
+        """The shape: One or Many. The fields hold its numbers, because saved results do."""
+        return make_shape(self.count, (self.M, self.N, self.K))
+
+    @cached_property
+    def slices(self) -> tuple[Slice, ...]:
+        """The products in order."""
+        rows = {each.name: 0 if each.role == "scale" else each.rows // self.count for each in self.operands}
+        return tuple(
+            Slice(self.M, self.N, self.K, {name: number * each for name, each in rows.items()})
+            for number in range(self.count)
+        )
+
+    @property
+    def rows(self) -> int:
+        """The rows of C of all products together."""
+        return self.count * self.M
 
     @property
     def trans_a(self) -> bool:
@@ -167,7 +191,7 @@ class Problem:
         """Return how the elements of A, B, C or D are stored. A workspace holds copies of A and B."""
         return self.precision.storage("C" if operand == "D" else operand)
 
-    def shape(self, operand: str) -> tuple[int, int]:
+    def stored_shape(self, operand: str) -> tuple[int, int]:
         """Return the number of rows and columns of the stored A, B, C or D of one product."""
         return {
             "A": (self.K, self.M) if self.trans_a else (self.M, self.K),
@@ -181,13 +205,14 @@ class Problem:
 
     def leading(self, operand: str) -> int:
         """Return the leading dimension of A, B, C or D: the elements from one stored row to the next."""
-        return self.shape(operand)[1] + self.padding.get(operand, 0)
+        return self.stored_shape(operand)[1] + self.padding.get(operand, 0)
 
     def list_leading(self, column_major: bool) -> dict[str, int]:
         """Return the leading dimensions of A, B, C and the result D, as a kernel with such matrices calls them."""
         contiguous = 0 if column_major else 1
         operands = {"A": "A", "B": "B", "C": "C", "D": self.result.name}
-        return {name: self.shape(each)[contiguous] + self.padding.get(each, 0) for name, each in operands.items()}
+        shapes = {name: (self.stored_shape(each), each) for name, each in operands.items()}
+        return {name: shape[contiguous] + self.padding.get(each, 0) for name, (shape, each) in shapes.items()}
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
@@ -200,7 +225,7 @@ class Problem:
             roles[2:] = [("C", "initial"), ("D", "result")]
         several = () if self.count == 1 else (self.count,)
         found = [
-            Operand(name, role, self.storage(name), (*several, *self.shape(name)), self.padding.get(name, 0))
+            Operand(name, role, self.storage(name), (*several, *self.stored_shape(name)), self.padding.get(name, 0))
             for name, role in roles
         ]
         for name in self.epilogue:
@@ -208,7 +233,7 @@ class Problem:
             if part == "one":
                 found.append(Operand(name, "scale", self.precision.epilogue_type, (1,)))
             elif part:
-                shape = (self.N,) if part == "row" else self.shape("C")
+                shape = (self.N,) if part == "row" else self.stored_shape("C")
                 found.append(Operand(name, "addend", self.storage("C"), (*several, *shape)))
         return tuple(found)
 
@@ -237,15 +262,12 @@ class Problem:
         return replace(self, count=1) if self.count > 1 else self
 
     def stride(self, name: str) -> int:
-        """Return how many elements an operand has from one product to the next, or 0 if all products share it."""
+        """Return how many elements an operand of a batch has from one product to the next; 0 if all share it."""
         operand = self.operand(name)
-        if operand.role == "scale":
-            return 0
-        *rows, columns = operand.shape if self.count == 1 else operand.shape[1:]
-        return math.prod(rows) * (columns + operand.padding)
+        return 0 if operand.role == "scale" else operand.rows // self.count * (operand.shape[-1] + operand.padding)
 
     def stride_bytes(self, name: str) -> int:
-        """Bytes from one product to the next in an operand; 0 for one that all products share."""
+        """Bytes from one product of a batch to the next in an operand; 0 for one that all products share."""
         return self.operand(name).storage.nbytes(self.stride(name))
 
     def operand_bytes(self, operand: str) -> int:
@@ -267,7 +289,7 @@ class Problem:
     @property
     def size(self) -> str:
         """The size as text: `4096` for a cube, else `1024x768x1024` (M, N, K); `64*4096` for 64 products."""
-        return size_text(self.dimensions)
+        return self.shape.size
 
     @property
     def title(self) -> str:
@@ -326,9 +348,8 @@ def make_problem(
 ) -> Problem:
     """Make the problem with this shape. Raises UsageError for rows of a D that is not asked for."""
     check_rows_of_result(ld, separate_c)
-    *several, M, N, K = shape
-    count = several[0] if several else 1
-    return Problem(M, N, K, layout, precision_name, alpha, beta, count, epilogue, ld, separate_c)
+    count = shape.count if isinstance(shape, Many) else 1
+    return Problem(shape.M, shape.N, shape.K, layout, precision_name, alpha, beta, count, epilogue, ld, separate_c)
 
 
 @dataclass(frozen=True)

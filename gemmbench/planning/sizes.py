@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -83,31 +83,44 @@ Shape = tuple[int, int, int]
 """M, N and K of one product."""
 
 
-class Many(NamedTuple):
-    """A batch of at least two products of M x N x K."""
+@dataclass(frozen=True)
+class One:
+    """One product of M x N x K."""
 
-    products: int
     M: int
     N: int
     K: int
 
+    @property
+    def size(self) -> str:
+        """The shape as text: `4096` for a cube, else `1024x768x1024`."""
+        return str(self.M) if self.M == self.N == self.K else f"{self.M}x{self.N}x{self.K}"
 
-AnyShape = Shape | Many
+
+@dataclass(frozen=True)
+class Many:
+    """A batch of at least two products of M x N x K."""
+
+    count: int
+    M: int
+    N: int
+    K: int
+
+    @property
+    def size(self) -> str:
+        """The shape as text, such as `64*4096` for 64 products."""
+        return f"{self.count}*{One(self.M, self.N, self.K).size}"
+
+
+AnyShape = One | Many
 LARGEST = 2**31 - 1
 MOST = 10_000
 _FORMS = "write 1024, 1024x768x512, 512:4096:512 or 64*512"
 
 
-def size_text(shape: AnyShape) -> str:
-    """Format a shape: `4096` for a cube, else `1024x768x1024`; `64*4096` for 64 products."""
-    *several, M, N, K = shape
-    size = str(M) if M == N == K else f"{M}x{N}x{K}"
-    return f"{several[0]}*{size}" if several else size
-
-
-def add_count(count: int, shape: Shape) -> AnyShape:
-    """Return a shape with a number of products, or the shape itself if there is only one product."""
-    return Many(count, *shape) if count > 1 else shape
+def make_shape(count: int, shape: Shape) -> AnyShape:
+    """Return the shape of a batch, or that of one product if the count is 1."""
+    return Many(count, *shape) if count > 1 else One(*shape)
 
 
 def parse_sizes(text: str | int) -> list[AnyShape]:
@@ -183,7 +196,7 @@ class _Item:
 
     def __iter__(self) -> Iterator[AnyShape]:
         for each in self.shapes:
-            yield add_count(self.count, (each, each, each) if isinstance(each, int) else each)
+            yield make_shape(self.count, (each, each, each) if isinstance(each, int) else each)
 
 
 def _parse_items(text: str | int) -> list[_Item]:

@@ -20,7 +20,7 @@ from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import Shape, add_count
+from gemmbench.planning.sizes import Shape, make_shape
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.session.reporter import Reporter
@@ -70,7 +70,7 @@ def plan_awkwardly(
 
 
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
-    several = add_count(min(problem.count, _MOST_PRODUCTS), shape)
+    several = make_shape(min(problem.count, _MOST_PRODUCTS), shape)
     kinds = [problem.layout], [problem.precision_name], problem.form
     problems = configurations.make_problems(variant, [several], *kinds)
     chosen = [(variant, [config])]

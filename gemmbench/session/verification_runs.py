@@ -19,7 +19,7 @@ from gemmbench.planning.plans.configurations import check_params, list_configura
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import add_count, check_plans
+from gemmbench.planning.sizes import check_plans, make_shape
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import Sweep
@@ -200,7 +200,7 @@ def plan_verification(
     precisions, layouts = _choose_kinds(variant, selection, machine, every)
     configs = list_configurations(variant, params) if params else configurations.change_each_parameter(variant)
     count = configurations.choose_count(variant)
-    usual = [add_count(count, shape) for shape in configurations.SHAPES]
+    usual = [make_shape(count, shape) for shape in configurations.SHAPES]
     shapes = selection.sizes.shapes if selection.sizes else usual
     planned = _plan_problems(
         variant,
@@ -213,7 +213,7 @@ def plan_verification(
     if not selection.sizes and (every or not machine.on_cpu):
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
-        large = [add_count(count, configurations.LARGE)]
+        large = [make_shape(count, configurations.LARGE)]
         planned += _plan_problems(
             variant,
             configurations.make_problems(variant, large, layouts[:1], precisions, selection.form),
@@ -248,7 +248,7 @@ def _plan_allowed_shapes(
         shapes = dict.fromkeys((each.problem.M, each.problem.N, each.problem.K) for each in adapted
                                if isinstance(each, Plan))  # fmt: skip
         new = [shape for shape in shapes if shape not in configurations.SHAPES and math.prod(shape) <= _LARGEST_ALLOWED]
-        counted = [add_count(count, shape) for shape in new]
+        counted = [make_shape(count, shape) for shape in new]
         found += _plan_problems(
             variant,
             configurations.make_problems(variant, counted, layouts, precisions, form),

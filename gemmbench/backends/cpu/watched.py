@@ -223,7 +223,7 @@ def _element_bytes(problem: Problem, name: str) -> int:
 
 def _find_shape(problem: Problem, name: str) -> tuple[int, int]:
     """Return the number of rows of an operand, and of elements from one to the next."""
-    return problem.shape(name)[0], problem.leading(name)
+    return problem.stored_shape(name)[0], problem.leading(name)
 
 
 def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:

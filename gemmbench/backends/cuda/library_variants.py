@@ -169,7 +169,7 @@ def _check_integers(problem: Problem) -> None:
     if not problem.precision.is_exact:
         return
     for name in "AB":
-        if (row := problem.shape(name)[1]) % _WORD:
+        if (row := problem.stored_shape(name)[1]) % _WORD:
             needed = f"only where rows of A and B have multiples of {_WORD} elements, and those of {name} have {row}"
             raise NotOffered(f"cuBLAS supports {problem.precision_name} {needed}; choose such a size")
 

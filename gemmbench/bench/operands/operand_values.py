@@ -35,17 +35,6 @@ def make_array(operand: Operand) -> np.ndarray:
     return np.empty((operand.rows, operand.shape[-1]), operand.storage.numpy_type())
 
 
-def view_products(problem: Problem, operands: Operands, name: str) -> np.ndarray:
-    """Return an operand of every product as stored, count x rows x columns."""
-    return operands[name].reshape(problem.count, *problem.shape(name))
-
-
-def view_factor(problem: Problem, operands: Operands, name: str) -> np.ndarray:
-    """Return op(A) or op(B) of every product, count x rows x columns."""
-    stored = view_products(problem, operands, name)
-    return stored.swapaxes(1, 2) if (problem.trans_a if name == "A" else problem.trans_b) else stored
-
-
 def make_inputs(operands: Operands, beta: float, separate_c: bool = False) -> Operands:
     """Return the operands that a launch may read. C is included only if beta is not 0, or if the result is D.
 

@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from gemmbench.bench.operands.operand_values import Operands, make_array, round_factor, view_factor
+from gemmbench.bench.operands.operand_values import Operands, make_array, round_factor
+from gemmbench.bench.operands.products import find_products, view_factor
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.epilogue_reference import Finish
 from gemmbench.bench.verify.reference import EXACT, Check
@@ -59,10 +60,12 @@ class SpecialValues:
 
     @cached_property
     def _terms(self) -> np.ndarray:
-        """alpha A[i][k] B[k][j], count x M x K x N, in a type in which none of them overflows."""
-        kind = np.longdouble if self.problem.storage("A") == FLOAT64 else np.float64
-        a, b = (view_factor(self.problem, self.operands, name).astype(kind) for name in "AB")
-        return np.asarray(self.alpha * a[..., None] * b[:, None])
+        """alpha A[i][k] B[k][j] of every row of C, rows x K x N, in a type in which none of them overflows."""
+        problem, rows = self.problem, np.arange(self.problem.rows)
+        kind = np.longdouble if problem.storage("A") == FLOAT64 else np.float64
+        a = view_factor(problem, self.operands, "A").take_rows(rows).astype(kind)
+        b = view_factor(problem, self.operands, "B").all.astype(kind)
+        return np.asarray(self.alpha * a[..., None] * b[find_products(problem, rows)[0]])
 
     @cached_property
     def _base(self) -> np.ndarray:
@@ -74,8 +77,8 @@ class SpecialValues:
         return np.asarray(self._sum(np.abs(self._terms)) + np.abs(self._base))
 
     def _sum(self, terms: np.ndarray) -> np.ndarray:
-        """Return the sums of terms, with all rows of C below each other."""
-        return np.asarray(terms.sum(axis=2).reshape(-1, self.problem.N))
+        """Return the sums of terms, rows x N."""
+        return np.asarray(terms.sum(axis=1))
 
     @cached_property
     def _total(self) -> np.ndarray:
@@ -110,7 +113,7 @@ class SpecialValues:
 
     @cached_property
     def _finish(self) -> Finish:
-        return Finish(self.problem, self.operands, np.arange(self.problem.count * self.problem.M))
+        return Finish(self.problem, self.operands, np.arange(self.problem.rows))
 
     @cached_property
     def _largest(self) -> float:
@@ -154,8 +157,8 @@ class SpecialValues:
 
     def _describe(self, got: np.ndarray, wrong: np.ndarray) -> Check:
         i, j = (int(index) for index in np.argwhere(wrong)[0])
-        product, row = divmod(i, self.problem.M)
-        where = f" of product {product}" if self.problem.count > 1 else ""
+        (product,), (row,) = find_products(self.problem, np.array([i]))
+        where = f" of product {product}" if len(self.problem.slices) > 1 else ""
         first = f"first C[{row}][{j}]{where} = {got[i, j]:.9g}, should be {self.want[i, j]:.9g}"
         words = self._explain_epilogue(got[wrong], self._total[wrong]) or self._explain(got[wrong], self.want[wrong])
         message = f"{int(wrong.sum())} of {wrong.size} elements wrong, {first}: {words}"

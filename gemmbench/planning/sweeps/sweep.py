@@ -17,13 +17,13 @@ from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems import Problem, ProblemGrid, check_rows_of_result
 from gemmbench.planning.sizes import (
     AnyShape,
-    Shape,
-    add_count,
+    One,
     check_count,
     check_plans,
     check_shape,
     check_size,
     count_sizes,
+    make_shape,
     parse_sizes,
 )
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
@@ -255,10 +255,10 @@ def _count_shapes(reader: ConfigReader, model: SweepModel) -> int:
     return sizes + len(model.shapes) + (math.prod(map(len, model.axes.values())) if model.axes else 0)
 
 
-def _read_shape(written: list[int]) -> list[Shape]:
+def _read_shape(written: list[int]) -> list[AnyShape]:
     check_shape(written)
     m, n, k = written
-    return [(m, n, k)]
+    return [One(m, n, k)]
 
 
 def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
@@ -271,7 +271,7 @@ def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
         for index, value in enumerate(values):
             reader.check(("axes", key, index), check_count if key == _COUNT else check_size, value)
     shapes = itertools.product(axes.get(_COUNT, (1,)), axes["M"], axes["N"], axes["K"])
-    return (add_count(count, (m, n, k)) for count, m, n, k in shapes)
+    return (make_shape(count, (m, n, k)) for count, m, n, k in shapes)
 
 
 def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
