@@ -160,6 +160,10 @@ class Problem:
             for number in range(self.count)
         )
 
+    def list_moves(self, one: Slice) -> dict[str, int]:
+        """Return the bytes from the start of each operand to the start of a product in it."""
+        return {operand.name: one.rows[operand.name] * operand.row_bytes for operand in self.operands}
+
     @property
     def rows(self) -> int:
         """The rows of C of all products together."""

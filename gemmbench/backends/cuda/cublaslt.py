@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gemmbench.backends.base import OperandSet
+from gemmbench.backends.base import OperandSet, find_start
 from gemmbench.backends.cuda.cublas import LibraryWorkspace
 from gemmbench.backends.cuda.device_memory import DeviceMemory
 from gemmbench.backends.cuda.library_variants import (
@@ -134,11 +134,10 @@ class CublasLt:
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         how = algorithm.ctypes.data, self._workspace.address, self._workspace.nbytes, self._stream.handle
         first, second, initial, result = matmul.layouts
-        to = plan.problem.result.name
 
         def bound(operation: int, at: OperandSet) -> partial[None]:
-            multiply = partial(self._api.matmul, self._handle, operation, at_alpha)
-            return partial(multiply, at["B"], first, at["A"], second, at_beta, at["C"], initial, at[to], result, *how)
+            multiply = partial(self._api.matmul, self._handle, operation, at_alpha, at["B"], first, at["A"], second)
+            return partial(multiply, at_beta, at["C"], initial, find_start(at, "D"), result, *how)
 
         operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(sets)
         queue = tuple(map(bound, operations, sets))
@@ -290,6 +289,6 @@ def _limit_alignments(sets: Sequence[OperandSet]) -> dict[str, int]:
     """Return the operands' alignments as preferences: the largest power of two up to 256 that divides all addresses."""
     limits = {}
     for name, operand in _COLUMN_MAJOR.items():
-        together = reduce(int.__or__, (each.get(operand, each["C"]) for each in sets), _ALIGNED)
+        together = reduce(int.__or__, (find_start(each, operand) for each in sets), _ALIGNED)
         limits[f"MIN_ALIGNMENT_{name}_BYTES"] = together & -together
     return limits
