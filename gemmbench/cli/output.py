@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -19,7 +19,7 @@ from gemmbench.cli.lazy_group import EXPLAIN
 from gemmbench.cli.streams import discard_output
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import STDOUT, escape_controls
-from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.reading import explain_interruption
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import PLAIN, RICH, Report, escape_markdown, format_reports
 from gemmbench.report.text import format_duration
@@ -119,7 +119,7 @@ class Terminal(Reporter):
         """Keep what to say if Ctrl-C stops the command at once."""
         context = click.get_current_context(silent=True)
         if context is not None:
-            context.meta[EXPLAIN] = partial(_explain_interruption, run)
+            context.meta[EXPLAIN] = partial(explain_interruption, run)
 
     @contextmanager
     def progress_bar(self) -> Iterator[Progress]:
@@ -138,15 +138,6 @@ class Terminal(Reporter):
 
 
 TERMINAL = Terminal()
-
-
-def _explain_interruption(run: Run) -> str:
-    """Say how to continue or show a run after Ctrl-C stopped its command at once; "" if it has no rows."""
-    if not run.records:
-        return ""
-    with suppress(StoreError):
-        run = read_results(run.path)  # only the file says whether the run was finished
-    return run.warning or f"{run.path}: interrupted after the last row; show the run with: gemmbench show {run.path}"
 
 
 def print_warning(run: Run) -> None:
