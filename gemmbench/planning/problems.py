@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, overload
 
@@ -92,6 +92,15 @@ def check_rows_of_result(ld: tuple[str, ...], separate_c: bool) -> tuple[str, ..
     if not separate_c and any(each.startswith("D") for each in ld):
         raise UsageError("ld: D is an operand only if the result lies apart from C; add --separate-c, or pad C")
     return ld
+
+
+FORM = "epilogue", "ld", "separate_c"
+"""The fields of a problem that do not depend on its shape, layout, precision and scalars."""
+
+
+def read_form(holder: object) -> dict[str, Any]:
+    """Return these fields of a problem, or of another object that has them."""
+    return {name: getattr(holder, name) for name in FORM}
 
 
 @dataclass(frozen=True)
@@ -305,8 +314,8 @@ class Problem:
 
     @property
     def form(self) -> dict[str, Any]:
-        """The fields that do not depend on its shape, layout, precision and scalars."""
-        return {"epilogue": self.epilogue, "ld": self.ld, "separate_c": self.separate_c}
+        """The fields in FORM."""
+        return read_form(self)
 
     @property
     def storage_words(self) -> list[str]:
@@ -328,7 +337,7 @@ class Problem:
         # Saved keys of batches hash this text, so that of a problem of one product must not change.
         names = ["M", "N", "K", "layout", "precision_name", "alpha", "beta"]
         names += [] if self.count == 1 else ["count"]
-        names += [name for name in ("epilogue", "ld", "separate_c") if getattr(self, name)]
+        names += [name for name, value in self.form.items() if value]
         return f"Problem({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __str__(self) -> str:
@@ -346,28 +355,28 @@ def make_problem(
     precision_name: str,
     alpha: float = 1.0,
     beta: float = 0.0,
-    epilogue: tuple[str, ...] = (),
-    ld: tuple[str, ...] = (),
-    separate_c: bool = False,
+    **form: Any,
 ) -> Problem:
-    """Make the problem with this shape. Raises UsageError for rows of a D that is not asked for."""
-    check_rows_of_result(ld, separate_c)
+    """Make the problem with this shape and `form`. Raises UsageError for rows of a D that is not asked for."""
     count = shape.count if isinstance(shape, Many) else 1
-    return Problem(shape.M, shape.N, shape.K, layout, precision_name, alpha, beta, count, epilogue, ld, separate_c)
+    made = Problem(shape.M, shape.N, shape.K, layout, precision_name, alpha, beta, count, **form)
+    check_rows_of_result(made.ld, made.separate_c)
+    return made
 
 
 @dataclass(frozen=True)
 class ProblemGrid(Sequence[Problem]):
-    """Every combination of precision, layout and shape. The rest is the same for all. Shapes change fastest."""
+    """Every combination of precision, layout and shape. The rest is the same for all. Shapes change fastest.
+
+    `form` holds the fields in FORM that differ from their defaults.
+    """
 
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
     shapes: tuple[AnyShape, ...]
     alpha: float = 1.0
     beta: float = 0.0
-    epilogue: tuple[str, ...] = ()
-    ld: tuple[str, ...] = ()
-    separate_c: bool = False
+    form: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.precisions) * len(self.layouts) * len(self.shapes)
@@ -387,7 +396,7 @@ class ProblemGrid(Sequence[Problem]):
         return self._make(self.precisions[precision], self.layouts[layout], self.shapes[shape])
 
     def _make(self, precision: str, layout: str, shape: AnyShape) -> Problem:
-        return make_problem(shape, layout, precision, self.alpha, self.beta, self.epilogue, self.ld, self.separate_c)
+        return make_problem(shape, layout, precision, self.alpha, self.beta, **self.form)
 
 
 ROWS = 64

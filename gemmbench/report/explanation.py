@@ -88,7 +88,7 @@ def _gemm_command(record: Record) -> list[str]:
     problem = record.problem
     scalars = {"alpha": f"{problem.alpha:.17g}", "beta": f"{problem.beta:.17g}"}
     shape = {"sizes": problem.size, "precisions": problem.precision_name, "layouts": problem.layout}
-    form = {"epilogue": ",".join(problem.epilogue), "ld": ",".join(problem.ld), "separate_c": problem.separate_c}
+    form = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in problem.form.items()}
     return ["gemmbench", "run", record.variant, *_write_options({**shape, **scalars, **form})]
 
 

@@ -106,7 +106,7 @@ def test_padding_that_cannot_be_is_refused(written, message):
 def test_padding_is_kept_in_order_and_rows_of_d_need_a_d():
     assert parse_padding(" b+4, A+8,C+0") == ("A+8", "B+4")
     with pytest.raises(UsageError, match="ld: D is an operand only if the result lies apart from C"):
-        next(iter(ProblemGrid(("f32",), ("nn",), (One(1, 1, 1),), ld=("D+8",))))
+        next(iter(ProblemGrid(("f32",), ("nn",), (One(1, 1, 1),), form={"ld": ("D+8",)})))
 
 
 def test_precisions_hold_the_numbers_of_their_formats():

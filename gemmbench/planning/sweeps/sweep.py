@@ -237,7 +237,8 @@ def _read_problems(
     count = len(given.shapes) if given else _count_shapes(reader, model)
     check_plans(len(precisions) * len(layouts) * count * variants)
     shapes = dict.fromkeys(given.shapes if given else _read_shapes(reader, model))
-    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, epilogue, ld, separate_c)
+    form = {"epilogue": epilogue, "ld": ld, "separate_c": separate_c}
+    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, form)
 
 
 def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:
