@@ -41,7 +41,9 @@ operands run along K."""
 def check_layout(problem: Problem, sm: int) -> None:
     """Raise NotOffered for a problem in fp8 or int8 that cuBLASLt does not compute on compute capability `sm`.
 
-    cuBLASLt itself may refuse other problems.
+    In int8, op(A) must be transposed for cuBLASLt and op(B) not, which is `nt` here; its m and k, which are N and K,
+    and all leading dimensions must be multiples of 4 (cuBLAS documentation, "cublasLtMatmul", requirements of IMMA
+    kernels). cuBLASLt itself may refuse other problems.
     """
     name = problem.precision_name
     if not (problem.precision.is_scaled or problem.precision.is_exact):
@@ -51,6 +53,11 @@ def check_layout(problem: Problem, sm: int) -> None:
     grain = _INTEGER_GRAIN if problem.precision.is_exact else _GRAIN
     if problem.N % grain or problem.K % grain:
         raise NotOffered(f"cuBLASLt supports {name} only where N and K are multiples of {grain}; choose such a size")
+    if problem.precision.is_exact and (odd := [each for each in problem.ld if int(each.partition("+")[2]) % grain]):
+        raise NotOffered(
+            f"cuBLASLt supports {name} only where leading dimensions are multiples of {grain}, unlike with --ld "
+            f"{','.join(odd)}"
+        )
 
 
 def list_fp8_attributes(precision: Precision, scale: int) -> dict[str, int]:
