@@ -21,7 +21,7 @@ from gemmbench.errors import StoreError
 from gemmbench.planning.files import STDOUT, escape_controls
 from gemmbench.report.store.reading import explain_interruption
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.table import PLAIN, RICH, Report, escape_markdown, format_reports
+from gemmbench.report.table import PLAIN, RICH, TSV, Report, escape_markdown, format_reports
 from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import Reporter, SessionProgress
 
@@ -76,13 +76,18 @@ def print_reports(reports: Sequence[Report], style: str | None) -> None:
 
     By default they are in color on a terminal, and plain text elsewhere. Both fit the terminal. Without a terminal,
     COLUMNS sets the width. If it is not set either, lines are not wrapped. All other formats are tabulate's and show
-    everything.
+    everything, but `tsv` holds only rows, and its notes go to stderr.
     """
     width, stream = screen_width(), _choose_stream()
     if (style or (RICH if stream.isatty() else PLAIN)) == RICH:
         from gemmbench.report import terminal  # rich is slow to import; only terminals need it
 
         terminal.print_reports(reports, width, stream)
+    elif style == TSV:
+        tables, notes = zip(*(report.split_notes() for report in reports), strict=True) if reports else ((), ())
+        _echo(format_reports(tables, style), nl=False, to_stderr=stream is sys.stderr)
+        for note in (line for lines in notes for line in lines):
+            print_line(note, to_stderr=True)
     else:
         _echo(format_reports(reports, style or PLAIN, width), nl=False, to_stderr=stream is sys.stderr)
 

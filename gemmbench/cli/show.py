@@ -132,8 +132,9 @@ def _list_folder(name: str, options: ShowOptions) -> None:
     if options.explain is not None or options.output.exports:
         raise UsageError(f"{name} is a folder; give one of its results files, which gemmbench show {name} lists")
     selection = options.selection
-    runs = list_runs(Path(name), TERMINAL, selection)
-    print_reports([report_runs(name, runs, [shape.size for shape in selection.sizes])], options.output.style)
+    runs, left_out = list_runs(Path(name), TERMINAL, selection)
+    report = report_runs(name, runs, [shape.size for shape in selection.sizes], left_out)
+    print_reports([report], options.output.style)
 
 
 def _show_run(run: Run, options: ShowOptions) -> None:

@@ -15,7 +15,7 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.selection import LARGEST
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans import configurations
-from gemmbench.planning.plans.configurations import check_params, list_configurations
+from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
@@ -301,17 +301,24 @@ def _choose_kinds(
 
 
 def _note_left_out(variants: Sequence[Variant], selection: Selection, machine: Machine, every: bool) -> str:
-    """Return a note such as `f32, nn only; --all checks 19 more combinations`; "" if nothing is left out by default."""
-    names, left = dict[str, dict[str, None]](), 0
+    """Return a note such as `f32, nn only; --all checks 19 more combinations and 6 more configurations`.
+
+    It is "" if nothing is left out by default.
+    """
+    names, left, unchanged = dict[str, dict[str, None]](), 0, 0
     for variant in variants:
+        if not (every or selection.params):
+            unchanged += max(0, count_configurations(variant) - len(configurations.change_each_parameter(variant)))
         precisions, layouts = _choose_kinds(variant, selection, machine, every)
         names.setdefault("precisions", {}).update(dict.fromkeys(precisions))
         names.setdefault("layouts", {}).update(dict.fromkeys(layouts))
         left += math.prod(map(len, _choose_kinds(variant, selection, machine, every=True))) - len(precisions) * len(
             layouts
         )
-    only = ", ".join("/".join(each) for each in names.values())
-    return f"{only} only; --all checks {count_noun(left, 'more combination')}" if left else ""
+    only = f"{', '.join('/'.join(each) for each in names.values())} only; " if left else ""
+    more = [count_noun(count, f"more {what}") for count, what in ((left, "combination"), (unchanged, "configuration"))
+            if count]  # fmt: skip
+    return f"{only}--all checks {' and '.join(more)}" if more else ""
 
 
 def _plan_problems(
