@@ -14,14 +14,17 @@ from msgspec import Meta
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
-from gemmbench.planning.precisions import Precision, StorageType, find_precision
-from gemmbench.planning.sizes import AnyShape, Dimension, Many, Scalar, check_digits, make_shape
+from gemmbench.planning.precisions import INT32, Precision, StorageType, find_precision
+from gemmbench.planning.sizes import AnyShape, Count, Dimension, Groups, Many, Scalar, check_digits, make_shape
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
-Role = Literal["factor", "initial", "result", "addend", "scale"]
+Role = Literal["factor", "initial", "result", "addend", "scale", "index"]
 """The purpose of an operand: a factor is multiplied, and the result is C, which beta multiplies and a launch writes. If
-the result is D, beta multiplies the initial C. An epilogue adds an addend and multiplies by a scale."""
+the result is D, beta multiplies the initial C. An epilogue adds an addend and multiplies by a scale. An index holds
+the rows at which products begin."""
+OFFSETS = "offsets"
+"""The name of the index of groups: the first row of each group, and last the number of rows."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,9 @@ class Problem:
     and then for B whether it is stored as it is used (`n`) or transposed (`t`). With `tn`, the array A is K x M. Rows
     are packed, except that `ld` says how many elements follow each row of some operands, such as ("A+8",). With
     `separate_c`, the result is written to D, and C is only read.
+
+    With `groups`, which holds the rows of each, the rows of A and C belong to groups, one after another, and each group
+    is multiplied with its own B. M is the number of all rows, and `count` is 1.
     """
 
     M: Dimension
@@ -136,13 +142,20 @@ class Problem:
     epilogue: tuple[str, ...] = ()
     ld: tuple[str, ...] = ()
     separate_c: bool = False
+    groups: tuple[Count, ...] = ()
 
     @property
     def key(self) -> tuple[int | float | str, ...]:
         """The fields that identify a problem, without those that have their default."""
         count = () if self.count == 1 else (self.count,)
         scalars = self.alpha, self.beta
-        more = *count, *self.epilogue, *self.ld, *(("separate_c",) if self.separate_c else ())
+        more = (
+            *count,
+            *([self.groups] if self.groups else []),
+            *self.epilogue,
+            *self.ld,
+            *(("separate_c",) if self.separate_c else ()),
+        )
         return (self.M, self.N, self.K, self.layout, self.precision_name, *scalars, *more)
 
     @cached_property
@@ -157,21 +170,50 @@ class Problem:
 
     @property
     def shape(self) -> AnyShape:
-        """The shape: One or Many. The fields hold its numbers, because saved results do."""
+        """The shape. The fields hold its numbers, because saved results do."""
+        if self.groups:
+            return Groups(self.groups, self.N, self.K)
         return make_shape(self.count, (self.M, self.N, self.K))
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:
         """The products in order."""
+        if self.groups:
+            return tuple(self._list_groups())
         rows = {each.name: 0 if each.role == "scale" else each.rows // self.count for each in self.operands}
         return tuple(
             Slice(self.M, self.N, self.K, {name: number * each for name, each in rows.items()})
             for number in range(self.count)
         )
 
+    def _list_groups(self) -> Iterator[Slice]:
+        """Yield the products of groups, whose rows follow each other."""
+        shared = {each.name: 0 for each in self.operands if each.role in ("scale", "index")}
+        own = {each.name: each.rows // len(self.groups) for each in self.operands if self._is_per_group(each)}
+        first = 0
+        for number, rows in enumerate(self.groups):
+            begins = {name: number * each for name, each in own.items()}
+            stacked = {each.name: first for each in self.operands}
+            yield Slice(rows, self.N, self.K, {**stacked, **shared, **begins})
+            first += rows
+
+    def _is_per_group(self, operand: Operand) -> bool:
+        """Whether groups have as many rows of an operand each: those of B, and one of a bias."""
+        step = EPILOGUE_STEPS.get(operand.name)
+        return operand.name == "B" or (step is not None and step.part == "row")
+
+    def take(self, number: int) -> Problem:
+        """Return one of the products as a problem."""
+        return replace(self, M=self.slices[number].M, groups=()) if self.groups else self.one
+
     def list_moves(self, one: Slice) -> dict[str, int]:
         """Return the bytes from the start of each operand to the start of a product in it."""
         return {operand.name: one.rows[operand.name] * operand.row_bytes for operand in self.operands}
+
+    @property
+    def offsets(self) -> list[int]:
+        """The first row of each group, and last the number of all rows."""
+        return list(itertools.accumulate(self.groups, initial=0))
 
     @property
     def rows(self) -> int:
@@ -237,8 +279,15 @@ class Problem:
         if self.separate_c:
             roles[2:] = [("C", "initial"), ("D", "result")]
         several = () if self.count == 1 else (self.count,)
+        groups = (len(self.groups),) if self.groups else several
         found = [
-            Operand(name, role, self.storage(name), (*several, *self.stored_shape(name)), self.padding.get(name, 0))
+            Operand(
+                name,
+                role,
+                self.storage(name),
+                (*(groups if name == "B" else several), *self.stored_shape(name)),
+                self.padding.get(name, 0),
+            )
             for name, role in roles
         ]
         for name in self.epilogue:
@@ -246,8 +295,10 @@ class Problem:
             if part == "one":
                 found.append(Operand(name, "scale", self.precision.epilogue_type, (1,)))
             elif part:
-                shape = (self.N,) if part == "row" else self.stored_shape("C")
-                found.append(Operand(name, "addend", self.storage("C"), (*several, *shape)))
+                shape = (*groups, self.N) if part == "row" else (*several, *self.stored_shape("C"))
+                found.append(Operand(name, "addend", self.storage("C"), shape))
+        if self.groups:
+            found.append(Operand(OFFSETS, "index", INT32, (len(self.groups) + 1,)))
         return tuple(found)
 
     @property
@@ -271,7 +322,9 @@ class Problem:
 
     @property
     def one(self) -> Problem:
-        """The first of the products as a problem."""
+        """The first of the products as a problem; of groups, the first that has rows."""
+        if self.groups:
+            return self.take(next(number for number, rows in enumerate(self.groups) if rows))
         return replace(self, count=1) if self.count > 1 else self
 
     def stride(self, name: str) -> int:
@@ -309,8 +362,17 @@ class Problem:
         """A title such as `M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0` for the heading of a table."""
         scalars = f", alpha {self.alpha:g}, beta {self.beta:g}" if self.scaled else ""
         several = f"{self.count} products of " if self.count > 1 else ""
-        sizes = f"M = {self.M}, N = {self.N}, K = {self.K}"
+        sizes = f"M = {self.M}{self._group_words}, N = {self.N}, K = {self.K}"
         return f"{several}{sizes}, {self.layout}, {self.precision_name}{scalars}{self.form_words}"
+
+    @property
+    def _group_words(self) -> str:
+        if not self.groups:
+            return ""
+        least, most = min(self.groups), max(self.groups)
+        listed = " + ".join(map(str, self.groups))
+        each = listed if len(self.groups) <= _MOST_LISTED else f"{len(self.groups)} groups of {least} to {most}"
+        return f" ({each})"
 
     @property
     def form(self) -> dict[str, Any]:
@@ -337,6 +399,7 @@ class Problem:
         # Saved keys of batches hash this text, so that of a problem of one product must not change.
         names = ["M", "N", "K", "layout", "precision_name", "alpha", "beta"]
         names += [] if self.count == 1 else ["count"]
+        names += ["groups"] * bool(self.groups)
         names += [name for name, value in self.form.items() if value]
         return f"Problem({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
@@ -347,6 +410,8 @@ class Problem:
 
 
 _EXCHANGED = str.maketrans("AB", "BA")
+_MOST_LISTED = 8
+"""The most groups that a title lists."""
 
 
 def make_problem(
@@ -357,10 +422,18 @@ def make_problem(
     beta: float = 0.0,
     **form: Any,
 ) -> Problem:
-    """Make the problem with this shape and `form`. Raises UsageError for rows of a D that is not asked for."""
+    """Make the problem with this shape and `form`.
+
+    Raises UsageError for rows of a D that is not asked for, and for groups whose rows of A are not contiguous.
+    """
     count = shape.count if isinstance(shape, Many) else 1
-    made = Problem(shape.M, shape.N, shape.K, layout, precision_name, alpha, beta, count, **form)
+    groups = shape.rows if isinstance(shape, Groups) else ()
+    made = Problem(shape.M, shape.N, shape.K, layout, precision_name, alpha, beta, count, groups=groups, **form)
     check_rows_of_result(made.ld, made.separate_c)
+    if groups and made.trans_a:
+        raise UsageError(
+            f"layout {layout} stores A by columns, but each group has whole rows of A; choose --layout nn or nt"
+        )
     return made
 
 

@@ -106,7 +106,12 @@ class GemmLayout:
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """See SetLayout."""
-        return [starts for _ in steps]
+        moves = {step.group: self.problem.list_moves(self.problem.slices[step.group]) for step in steps
+                 if step.group is not None}  # fmt: skip
+        return [
+            starts if step.group is None else {name: at + moves[step.group].get(name, 0) for name, at in starts.items()}
+            for step in steps
+        ]
 
 
 class NetworkLayout:

@@ -36,9 +36,9 @@ def explain_batch(wrong: WrongResult) -> tuple[str, Diagnosis]:
 
 def describe_in_batch(wrong: WrongResult, number: int, diagnosis: Diagnosis) -> str:
     """Write a sentence about a wrong result of several products whose product `number` shows this cause."""
-    batch = _Batch(wrong)
-    count = f"{len(batch.products)} of {len(wrong.problem.slices)} products wrong"
-    return f"{count}; product {number}: {describe(batch.take(number), diagnosis)}"
+    batch, name = Products(wrong), "group" if wrong.problem.groups else "product"
+    count = f"{len(batch.products)} of {len(wrong.problem.slices)} {name}s wrong"
+    return f"{count}; {name} {number}: {describe(batch.take(number), diagnosis)}"
 
 
 _Cause = tuple[int, str, str]
@@ -54,7 +54,7 @@ class _Origin:
     other: int
 
 
-class _Batch:
+class Products:
     """A wrong result of several products. Its rows are those of all products."""
 
     def __init__(self, wrong: WrongResult):
@@ -70,10 +70,10 @@ class _Batch:
         wrong = self.wrong
         first = self.problem.slices[number].rows[self.problem.result.name]
         mine, suspected = (find_products(self.problem, rows)[0] == number for rows in (wrong.rows, wrong.suspects))
-        operands = {name: view_products(self.problem, wrong.operands, name)[number] for name in wrong.operands}
+        operands = {name: view_products(self.problem, wrong.operands, name)[number] for name in "ABC"}
         return replace(
             wrong,
-            problem=self.problem.one,
+            problem=self.problem.take(number),
             operands=operands,
             rows=wrong.rows[mine] - first,
             got=wrong.got[mine],
@@ -82,6 +82,10 @@ class _Batch:
             stored=wrong.stored and (wrong.stored[0][mine], wrong.stored[1][mine]),
             suspects=wrong.suspects[suspected] - first,
         )
+
+
+class _Batch(Products):
+    """A wrong result of a batch."""
 
     def find_unwritten(self) -> _Cause | None:
         """Find products that hold what C held before the launch, if others do not."""

@@ -23,6 +23,7 @@ from gemmbench.bench.operands.products import StackedProducts, find_products, sp
 from gemmbench.bench.verify.batch_mistakes import describe_in_batch, explain_batch
 from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, describe, explain_product
 from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
+from gemmbench.bench.verify.group_mistakes import explain_groups
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.variant import Exactness
@@ -427,7 +428,8 @@ class Reference:
                 words = describe_in_batch(wrong, number, found) if several else describe(wrong, found)
                 return Check(False, rule, error, words, found)
             wrong = replace(wrong, got=undone, want=sums, mask=mask & known)
-        message, diagnosis = explain_batch(wrong) if len(self.problem.slices) > 1 else explain_product(wrong)
+        explain = explain_groups if self.problem.groups else explain_batch
+        message, diagnosis = explain(wrong) if len(self.problem.slices) > 1 else explain_product(wrong)
         return Check(False, rule, error, message, diagnosis)
 
 
@@ -456,6 +458,8 @@ _make_cached = lru_cache(maxsize=3)(_make)  # one problem has at most two on int
 
 def _multiply_in_threads(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Return matrix @ vectors in float64. Conversion takes the most time, so threads share the rows."""
+    if not matrix.shape[0]:
+        return np.empty((0, vectors.shape[1]))
     share = -(-matrix.shape[0] // _THREADS)
 
     def product(row: int) -> np.ndarray:

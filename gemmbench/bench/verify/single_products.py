@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from gemmbench.bench.operands.operand_values import Operands, is_cached, make_array
+from gemmbench.bench.operands.operand_values import Operands, is_cached, make_array, make_index
 from gemmbench.bench.operands.products import StackedProducts, find_products, view_factor
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.reference import EXACT, Check, Reference
@@ -234,7 +234,9 @@ def _make(problem: Problem, seed: int) -> SingleProducts:
     rows = rng.integers(0, problem.K, (count, N))
     rows[:, -1], rows[:, 0] = problem.K - 1, 0
     for operand in problem.operands:
-        if operand.name != "A":
+        if operand.role == "index":
+            operands[operand.name][:] = make_index(problem)
+        elif operand.name != "A":
             operands[operand.name][:] = 1 if operand.role == "scale" else 0
     b = view_factor(problem, operands, "B").all
     b[np.arange(count)[:, None], rows, np.arange(N)] = factors

@@ -73,7 +73,7 @@ class StorageProbe:
     def _find_leading(self) -> tuple[str, str] | None:
         """Test whether an operand was read or written with another leading dimension."""
         problem = self.problem
-        if problem.flops > 2 * _MOST_PRODUCTS or problem.epilogue:
+        if problem.flops > 2 * _MOST_PRODUCTS or problem.epilogue or problem.groups:
             return None
         rng = np.random.default_rng(5)
         padding = {

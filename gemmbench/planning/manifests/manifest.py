@@ -19,6 +19,7 @@ from gemmbench.planning.manifests.expressions import (
     ACCESS_NAMES,
     BATCH_NAMES,
     DEVICE_NAMES,
+    GROUP_NAMES,
     NETWORK_NAMES,
     PROBLEM_NAMES,
     SASS_NAMES,
@@ -39,6 +40,7 @@ from gemmbench.planning.manifests.sections import LaunchFields, SectionReader, r
 from gemmbench.planning.manifests.variant import (
     COMPUTES,
     EPILOGUES,
+    GROUPS,
     KINDS,
     MANY,
     SEPARATE_C,
@@ -56,8 +58,20 @@ from gemmbench.planning.sizes import check_configurations
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
-_SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
-_RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B", "MANY"}
+_SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "offsets", "workspace", "maps")
+_RESERVED = {
+    *_SIGNATURE,
+    *PROBLEM_NAMES,
+    *DEVICE_NAMES,
+    "TA",
+    "TB",
+    "TC",
+    "TACC",
+    "TRANS_A",
+    "TRANS_B",
+    "MANY",
+    "GROUPS",
+}
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared", "pdl", "cluster")
@@ -105,7 +119,7 @@ class ManifestReader:
         with at_line(self.document.location, self.document.line(("params",))):
             check_configurations("params", math.prod(len(values) for _, values in params))
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
-        several = BATCH_NAMES if MANY in manifest.kinds else ()
+        several = (*BATCH_NAMES * (MANY in manifest.kinds), *GROUP_NAMES * (GROUPS in manifest.kinds))
         names = (*manifest.params, *problem, *several, *DEVICE_NAMES)
         sections = SectionReader(self.document, names, read_lets(self.document, manifest.let, names))
         variant = self.build_variant(sections, params)

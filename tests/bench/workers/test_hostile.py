@@ -29,10 +29,18 @@ from gemmbench.report.row import is_forged
 from tests.hostile_cases import PROBLEMS, list_cases
 
 ROOT = Path(__file__).parents[3]
-NAMES = ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile_strides", "hostile_int8")
+NAMES = (
+    "hostile",
+    "hostile_values",
+    "hostile_many",
+    "hostile_groups",
+    "hostile_epilogue",
+    "hostile_strides",
+    "hostile_int8",
+)
 FOLDERS = tuple(ROOT / "tests" / name for name in (*NAMES, "hostile/host"))
-KERNELS, VALUES, MANY, EPILOGUE, STRIDES, INT8, HOSTS = FOLDERS
-EXPECTED, OF_VALUES, _, _, OF_STRIDES, OF_INT8, OF_HOSTS = EXPECTATIONS = [
+KERNELS, VALUES, MANY, GROUPS, EPILOGUE, STRIDES, INT8, HOSTS = FOLDERS
+EXPECTED, OF_VALUES, _, _, _, OF_STRIDES, OF_INT8, OF_HOSTS = EXPECTATIONS = [
     yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS
 ]
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items()}
@@ -131,7 +139,9 @@ def test_the_audit_finds_what_is_wrong_only_when_it_is_timed_and_loses_no_other_
 @pytest.mark.parametrize("case", [case for folder in PROBLEMS for case in list_cases(folder, "cpu")], ids=str)
 def test_a_wrong_batch_or_epilogue_says_what_is_wrong_in_it(verify, backend, case):
     if case.timed:
-        (record,) = run_batch(plan_rows([MANY, EPILOGUE], [case.name], case.problem, backend), backend, TIMED_BRIEFLY)
+        (record,) = run_batch(
+            plan_rows([MANY, GROUPS, EPILOGUE], [case.name], case.problem, backend), backend, TIMED_BRIEFLY
+        )
     else:
         record = verify(case.name, case.problem)
     case.check_row(record.status, record.diagnosis, record.reason)
