@@ -43,7 +43,6 @@ from gemmbench.planning.plans.plan import Chain, Plan, make_chain
 from gemmbench.planning.plans.skip_reasons import explain_unfit_device
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Budget, Strategy, make_strategy
-from gemmbench.planning.sizes import make_shape
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
 from gemmbench.planning.sweeps.run_request import RunRequest
@@ -199,7 +198,7 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     awkward = first.M, first.N, first.K
     shapes = (awkward, *(shape for shape in configurations.SHAPES if shape != awkward))
     shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
-    counted = [make_shape(configurations.choose_count(chain.variant), shape) for shape in shapes]
+    counted = [configurations.choose_shape(chain.variant, shape) for shape in shapes]
     problems = configurations.make_problems(chain.variant, counted, [asked.layout], [asked.precision_name])
     chosen = [(chain.variant, [chain.config])]
     plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)

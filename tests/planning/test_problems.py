@@ -5,8 +5,16 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.precisions import PRECISIONS, find_precision
-from gemmbench.planning.problems import LAYOUTS, Panel, Problem, ProblemGrid, cut_into_panels, parse_padding
-from gemmbench.planning.sizes import Many, One
+from gemmbench.planning.problems import (
+    LAYOUTS,
+    Panel,
+    Problem,
+    ProblemGrid,
+    cut_into_panels,
+    make_problem,
+    parse_padding,
+)
+from gemmbench.planning.sizes import Groups, Many, One
 
 
 @pytest.mark.parametrize(
@@ -73,6 +81,31 @@ def test_the_slices_of_a_batch_begin_where_its_products_lie():
     assert third["A"] * batch.leading("A") == 2 * batch.stride("A") and third["B"] * 5 == 2 * batch.stride("B")
     assert (batch.shape, batch.one.shape) == (Many(4, 3, 5, 7), One(3, 5, 7))
     assert batch.one.slices[0].rows == dict.fromkeys(third, 0)
+
+
+def test_groups_have_rows_of_a_and_c_and_a_b_each():
+    shape = Groups((5, 0, 3), 4, 7)
+    groups = make_problem(shape, "nt", "f32", 1.5, epilogue=("bias", "residual", "scale"))
+    assert (groups.shape, groups.size, groups.rows, groups.flops) == (shape, "5+0+3x4x7", 8, 2 * 8 * 4 * 7)
+    assert groups.title == "M = 8 (5 + 0 + 3), N = 4, K = 7, nt, f32, alpha 1.5, beta 0, then bias, residual, scale"
+    shapes = {each.name: each.shape for each in groups.operands}
+    assert shapes == {
+        "A": (8, 7), "B": (3, 4, 7), "C": (8, 4), "bias": (3, 4), "residual": (8, 4), "scale": (1,), "offsets": (4,)
+    }  # fmt: skip
+    assert [each.M for each in groups.slices] == [5, 0, 3] and groups.offsets == [0, 5, 5, 8]
+    last = groups.slices[2].rows
+    assert last == {"A": 5, "B": 8, "C": 5, "bias": 2, "residual": 5, "scale": 0, "offsets": 0}
+    moves = {"A": 140, "B": 224, "C": 80, "bias": 32, "residual": 80, "scale": 0, "offsets": 0}
+    assert groups.list_moves(groups.slices[2]) == moves
+    assert groups.take(2) == Problem(3, 4, 7, "nt", "f32", 1.5, epilogue=("bias", "residual", "scale"))
+    assert groups.one == groups.take(0) and "groups=(5, 0, 3)" in repr(groups)
+    assert groups.key != make_problem(Groups((3, 0, 5), 4, 7), "nt", "f32", 1.5, epilogue=groups.epilogue).key
+    assert make_problem(Groups((1,) * 9, 4, 7), "nn", "f32").title.startswith("M = 9 (9 groups of 1 to 1), N")
+
+
+def test_rows_of_groups_are_contiguous():
+    with pytest.raises(UsageError, match="layout tn stores A by columns, but each group has whole rows of A; choose"):
+        make_problem(Groups((5, 3), 4, 7), "tn", "f32")
 
 
 def test_padding_changes_what_is_stored_and_neither_the_work_nor_the_text_of_a_packed_problem():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gemmbench.backends.base import MATHS
 from gemmbench.errors import NotOffered, write_pip_line
 from gemmbench.planning.manifests.expressions import parse
-from gemmbench.planning.manifests.variant import KINDS, SEPARATE_C, Variant
+from gemmbench.planning.manifests.variant import MANY, ONE, PADDED, SEPARATE_C, Variant
 from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -62,7 +62,7 @@ CUBLAS = Variant(
     devices=("cuda",),
     precisions=_UNSCALED,
     layouts=LAYOUTS,
-    kinds=tuple(kind for kind in KINDS if kind != SEPARATE_C),
+    kinds=(ONE, MANY, PADDED),
     workspace=parse(WORKSPACE),
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
 )
@@ -78,7 +78,7 @@ CUBLASLT = Variant(
     devices=("cuda",),
     precisions=tuple(PRECISIONS),
     layouts=LAYOUTS,
-    kinds=KINDS,
+    kinds=(ONE, MANY, PADDED, SEPARATE_C),
     params=(("ALGO", tuple(range(2 * ALGORITHMS))),),
     epilogue=("bias", "relu", "gelu_tanh"),
     shortlist=4,

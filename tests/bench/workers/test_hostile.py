@@ -256,6 +256,23 @@ def test_batches_are_right_in_one_launch_and_in_one_for_each_product(verify, nam
     assert (record.status, record.per_product) == ("ok", per_product), record.reason
 
 
+@pytest.mark.parametrize(
+    ("name", "per_product", "changes"),
+    [
+        ("tiled", False, {}),
+        ("tiled", False, {"layout": "nt", "epilogue": ("bias", "relu"), "ld": ("A+8", "C+3"), "separate_c": True}),
+        ("tiled", False, {"precision_name": "bf16", "epilogue": ("bias", "gelu", "residual")}),
+        ("naive", True, {"layout": "nt"}),
+        ("naive", True, {"epilogue": ("bias", "residual")}),
+        ("openblas", True, {"ld": ("B+4",)}),
+    ],
+)
+def test_groups_are_right_in_one_launch_and_in_one_for_each_group(backend, name, per_product, changes):
+    problem = replace(PROBLEMS["hostile_groups"], **changes)
+    (record,) = run_batch(plan_rows([ROOT / "cuda"], [name], problem, backend), backend, TIMED_BRIEFLY)
+    assert (record.status, record.per_product) == ("ok", per_product), record.reason
+
+
 @pytest.mark.parametrize("name", ["right_at_128_wrong_at_129", "edge_columns", "ignores_beta"])
 def test_a_kernel_is_right_where_its_fault_does_not_show(verify, name):
     assert verify(name, Problem(35, 128, 133)).status == "ok"
