@@ -87,17 +87,6 @@ def test_the_ways_to_compile_a_kernel_differ(load, warm_compiler, tmp_path):
     assert (tmp_path / "kernel.cu").read_text() != source
 
 
-def test_shapes_are_drawn_from_a_seed_and_of_every_kind(load):
-    draw_shapes = load("draw_shapes").draw_shapes
-    shapes = draw_shapes(60, 3)
-    assert shapes == draw_shapes(60, 3) != draw_shapes(60, 4)
-    assert len(set(shapes)) == 60
-    narrowest = [min(m, n) for m, n, _ in shapes]
-    assert sum(side <= 16 for side in narrowest) >= 12 and sum(k <= 64 for *_, k in shapes) >= 12
-    assert any(side > 64 and k > 64 for side, (*_, k) in zip(narrowest, shapes, strict=True))
-    assert all(2 * m * n * k <= 10**12 for m, n, k in shapes)
-
-
 def test_the_configs_of_draws_are_those_that_their_numbers_give(load):
     draws = sorted(data_folder("configs").glob("shapes_drawn_*.yaml"))
     assert draws and list(load("record").DRAWS) == [path.stem for path in draws]

@@ -186,7 +186,7 @@ class Pick:
         assert self.code is not None, "the catalog fills it in"
         return {**self.code.default(), **dict(self.params)}
 
-    @property
+    @cached_property
     def candidate(self) -> Candidate:
         """The variant and its configuration."""
         return self.variant, tuple(sorted(self.values.items()))

@@ -124,22 +124,49 @@ def _order_picks(variant: Variant, problem: Problem, target: Target) -> Iterator
     constants.
     """
     names, fitted = collect_names(variant, problem, target), find_fitted(variant, target.card, problem.precision_name)
-    waiting: list[tuple[int, int]] = []  # estimates and numbers of neighbours
+    for group in group_picks(variant, names):
+        if isinstance(group, Excluded):
+            yield group
+        else:
+            yield from order_group(variant, group, names, fitted)
+
+
+def group_picks(variant: Variant, names: Names) -> Iterator[list[int] | Excluded]:
+    """Yield the numbers of the matching picks in order: one alone, or neighbouring candidates together.
+
+    If a condition has no value, the fault is yielded instead.
+    """
+    waiting: list[int] = []
     for number, pick in enumerate(variant.picks):
-        if pick.estimate is None:
-            yield from (each for _, each in sorted(waiting))
-            waiting.clear()
+        if pick.estimate is None and waiting:
+            yield waiting
+            waiting = []
         try:
             if pick.when is not None and not evaluate(variant, pick.when, names):
-                continue
-            if pick.estimate is not None:
-                waiting.append((estimate_time(variant, pick, names, fitted), number))
                 continue
         except Excluded as fault:
             yield fault
             continue
-        yield number
-    yield from (each for _, each in sorted(waiting))
+        if pick.estimate is not None:
+            waiting.append(number)
+        else:
+            yield [number]
+    if waiting:
+        yield waiting
+
+
+def order_group(variant: Variant, group: Sequence[int], names: Names, fitted: FittedCosts) -> Iterator[int | Excluded]:
+    """Yield the numbers of candidates, the one with the lowest estimate first; before them, faults of estimates."""
+    if len(group) == 1:
+        yield group[0]
+        return
+    estimates: list[tuple[int, int]] = []
+    for number in group:
+        try:
+            estimates.append((estimate_time(variant, variant.picks[number], names, fitted), number))
+        except Excluded as fault:
+            yield fault
+    yield from (number for _, number in sorted(estimates))
 
 
 def estimate_time(variant: Variant, pick: Pick, names: Names, fitted: FittedCosts) -> int:
