@@ -2,8 +2,7 @@
 
 The fit is non-negative least squares of relative errors by cyclic coordinate descent, in which times far from the fit
 count less (Cauchy weights). Each constant is drawn towards its default, which the times of all candidates of the same
-variant scale first, so a few times cannot lead a candidate astray. In the end, one constant at a time is changed where
-that picks better candidates in both halves of the shapes.
+variant scale first, so a few times cannot lead a candidate astray.
 """
 
 from __future__ import annotations
@@ -32,13 +31,9 @@ _PROBE = 10**6
 """A cost large enough that rounding to whole numbers does not remove its share of an estimate."""
 _FAR = 0.08
 """From this relative error on, a time counts less."""
-_PULL = 2.0
+_PULL = 0.5
 """The default of a constant counts as much as this many times."""
 _ROUNDS, _PASSES, _STILL = 6, 2000, 1e-7
-_FACTORS = (0.5, 0.7, 0.85, 0.93, 1.08, 1.18, 1.4, 2.0)
-_REFINEMENTS = 5
-_LEAST_GAIN = 2e-3
-"""The sum of logarithms by which a changed constant must make what is picked faster."""
 _NONLINEAR = 0.05
 
 
@@ -101,9 +96,8 @@ def fit_nonnegative(shares: Array, goal: Array, prior: Array, pull: float = _PUL
 
 @dataclass(frozen=True)
 class _Terms:
-    """The estimates of one candidate at those shapes for which it competes, by number of the shape."""
+    """The estimates and times of one candidate at those shapes for which it competes."""
 
-    shapes: list[int]
     bases: list[float]
     terms: list[list[float]]
     times: list[float]
@@ -120,7 +114,7 @@ class _Region:
 
     def add(self, pick: Pick, defaults: Array) -> None:
         self.picks[pick.candidate] = pick
-        self.data[pick.candidate] = _Terms([], [], [], [])
+        self.data[pick.candidate] = _Terms([], [], [])
         self.defaults[pick.candidate] = defaults
 
     def list_shares(self, candidate: Candidate) -> tuple[Array, Array]:
@@ -146,7 +140,6 @@ def fit_costs(variant: Variant, target: Target, shapes: Sequence[SurveyedShape])
                 _fit_region(region, name, scales)
         for name, region in regions.items():
             if any(each.times for each in region.data.values()):
-                _refine(region, len(mine))
                 costs = {candidate: _name_costs(region, candidate) for candidate in region.picks}
                 found.append(RegionCosts(precision, name, costs))
     return found
@@ -163,7 +156,10 @@ def _collect_regions(variant: Variant, target: Target, shapes: Sequence[Surveyed
     """Collect the terms of all candidates at the shapes for which they compete."""
     regions: dict[str, _Region] = {}
     names = collect_names(variant, shapes[0].problem, target)
-    for pick in (each for each in variant.picks if each.estimate is not None):
+    precision = shapes[0].problem.precision_name
+    for pick in variant.picks:
+        if pick.estimate is None or pick.code is None or precision not in pick.code.precisions:
+            continue
         region = regions.setdefault(pick.region, _Region())
         if pick.candidate not in region.picks:
             try:
@@ -171,7 +167,7 @@ def _collect_regions(variant: Variant, target: Target, shapes: Sequence[Surveyed
             except Excluded as fault:
                 raise UsageError(f"costs.{pick.variant}: no value for {target.name or 'this card'}: {fault}") from None
             region.add(pick, np.array(defaults, float))
-    for number, shape in enumerate(shapes):
+    for shape in shapes:
         names = collect_names(variant, shape.problem, target)
         for pick in _list_rivals(variant, names, shape):
             region = regions[pick.region]
@@ -180,7 +176,6 @@ def _collect_regions(variant: Variant, target: Target, shapes: Sequence[Surveyed
             except Excluded:
                 continue
             data = region.data[pick.candidate]
-            data.shapes.append(number)
             data.bases.append(base)
             data.terms.append(terms)
             data.times.append(shape.times[pick.candidate] / UNIT)
@@ -218,51 +213,6 @@ def _fit_region(region: _Region, name: str, scales: Array) -> None:
     """Fit the constants of a variant's candidates in a region."""
     for candidate in (each for each in region.picks if each[0] == name):
         region.costs[candidate] = fit_nonnegative(*region.list_shares(candidate), scales * region.defaults[candidate])
-
-
-def _refine(region: _Region, count: int) -> None:
-    """Change one constant at a time where that picks faster candidates in both halves of `count` shapes."""
-    candidates = list(region.picks)
-    estimates = np.full((count, len(candidates)), np.inf)
-    times = np.full((count, len(candidates)), np.inf)
-    terms = []
-    for place, candidate in enumerate(candidates):
-        data = region.data[candidate]
-        own = np.zeros((count, len(region.costs[candidate])))
-        if data.shapes:
-            own[data.shapes] = data.terms
-            estimates[data.shapes, place] = np.array(data.bases) + own[data.shapes] @ region.costs[candidate]
-            times[data.shapes, place] = data.times
-        terms.append(own)
-    served = np.isfinite(times).any(axis=1)
-    estimates, times, terms = estimates[served], times[served], [own[served] for own in terms]
-    rows, half = np.arange(len(times)), np.arange(len(times)) % 2 == 0
-
-    def sum_halves(chosen: Array) -> Array:
-        logs = np.log(chosen)
-        return np.array([logs[half].sum(), logs[~half].sum()])
-
-    known = sum_halves(times[rows, estimates.argmin(axis=1)])
-    for _ in range(_REFINEMENTS):
-        before = known.sum()
-        for place, candidate in enumerate(candidates):
-            others = estimates.copy()
-            others[:, place] = np.inf
-            rival = others.argmin(axis=1)
-            rival_estimate, rival_time = others[rows, rival], times[rows, rival]
-            for j, cost in enumerate(region.costs[candidate]):
-                changes = [(factor - 1) * cost for factor in _FACTORS if cost]
-                for change in changes:
-                    moved = estimates[:, place] + change * terms[place][:, j]
-                    chosen = np.where(moved < rival_estimate, times[:, place], rival_time)
-                    found = sum_halves(chosen)
-                    if (found <= known).all() and found.sum() < known.sum() - _LEAST_GAIN:
-                        known = found
-                        estimates[:, place] = moved
-                        region.costs[candidate][j] += change
-                        break
-        if known.sum() > before - _LEAST_GAIN:
-            break
 
 
 @dataclass(frozen=True)
