@@ -26,6 +26,7 @@ from gemmbench.planning.files import (
 )
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import find_commit, is_tracked
+from gemmbench.planning.plans.plan import shorten_device
 from gemmbench.planning.sweeps.run_request import Destination
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.comparison import RowFilter
@@ -33,7 +34,7 @@ from gemmbench.report.export import write_text
 from gemmbench.report.store.reading import read_environment, read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
-from gemmbench.report.text import count_noun, shorten_device
+from gemmbench.report.text import count_noun
 from gemmbench.session.open_run import name_command
 from gemmbench.session.reporter import Reporter
 

@@ -24,6 +24,8 @@ GROUP_NAMES = ("groups",)
 PROBLEM_NAMES = ("M", "N", "K", "BYTES", "BYTES_C", "TRANS_A", "TRANS_B", "lda", "ldb", "ldc", "ldd", "PROMOTED_EVERY")
 NETWORK_NAMES = ("M", "IN", "OUT", "FIRST", "WIDEST", "REST", "LAYERS")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
+CARD_NAMES = ("CLOCK", "BANDWIDTH", "PEAK")
+"""How fast a card is, for the model of a `pick`: MHz, bytes per microsecond, operations of an SM per cycle."""
 # What is counted in the machine code of a loop.
 _COUNTS = (
     *("instructions", "ffma", "tensor", "conflicts", "reuse", "spills"),

@@ -151,7 +151,7 @@ class ManifestReader:
             deterministic=manifest.deterministic,
             tile=self.read_tile(sections),
             tensor_maps=self.read_tensor_maps(sections),
-            picks=sections.read_picks(manifest.pick, manifest.estimates),
+            picks=sections.read_picks(manifest.pick, manifest.estimates, manifest.costs),
             sass=SectionReader(self.document, (*manifest.params, *SASS_NAMES)).read_expressions(
                 ("sass",), manifest.sass
             ),

@@ -107,9 +107,14 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         launches: Kernels to launch in this order, instead of `symbol`, `grid`, `block`, `shared`, `pdl` and
             `cluster`. All have the same arguments, and the time is the total.
         pick: Rules that choose another variant for a problem. A file with `pick` contains no kernel.
-        estimates: How long entries of `pick` with `costs` take. For each variant that they name, this lists
-            expressions with names, the last of which is the time in any unit. They may read what `let` may
-            read, `let` itself, and the `params` and `costs` of the entry.
+        estimates: How long `candidates` of `pick` take. For each variant among them, this lists expressions with
+            names, the last of which is the time in picoseconds. They may read what `let` may read, `let`
+            itself, the variant's parameters, its `costs`, and the speed of the card: `CLOCK` (MHz), `BANDWIDTH`
+            (bytes per microsecond) and `PEAK` (operations per cycle of an SM in the precision).
+        costs: The constants of each variant in `estimates`, with their defaults: expressions that read the
+            variant's parameters, `BYTES`, `BYTES_C`, `PROMOTED_EVERY`, the device and the speed of the card.
+            A file NAME.costs/CARD.yaml next to the kernel, which `gemmbench tune --survey` writes, has other
+            values for a card.
         sass: Conditions on the machine code of the hottest loop, one expression per line. `gemmbench inspect
             --sass-mix` checks them.
         accesses: Conditions on the costs of its loads and stores, one expression per line. `gemmbench inspect
@@ -159,6 +164,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     launches: list[LaunchFields] = []
     pick: list[PickFields] = []
     estimates: dict[str, dict[str, Text]] = {}
+    costs: dict[str, dict[str, Text]] = {}
     sass: list[str] = []
     accesses: list[str] = []
     product_class: str = msgspec.field(name="class", default="")

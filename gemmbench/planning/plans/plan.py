@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +20,8 @@ class Target:
     `kind` is the name of its back end. `sm` is its compute capability as an integer (90 for 9.0; 0 if it has none).
     `sms` is the number of multiprocessors or cores. `smem` is the most shared memory of a block, `l2` is the last-level
     cache, and `memory` is the usable memory, all in bytes. `has_graphs` says whether several launches can be recorded
-    and replayed as one. `runs_every_variant` says whether it even runs variants that do not name its back end.
+    and replayed as one. `runs_every_variant` says whether it even runs variants that do not name its back end. `name`,
+    `clock_hz` (the highest) and `bandwidth` (of its memory in bytes/s) are "" or 0 if unknown.
     """
 
     kind: str
@@ -31,6 +33,19 @@ class Target:
     is_gpu: bool = True
     has_graphs: bool = True
     runs_every_variant: bool = False
+    name: str = ""
+    clock_hz: float = 0.0
+    bandwidth: float = 0.0
+
+    @property
+    def card(self) -> str:
+        """The short name of the device in names of files: `nvidia-h100` for an NVIDIA H100 80GB HBM3; "" if unknown."""
+        return re.sub(r"[^a-z0-9]+", "-", shorten_device(self.name).lower()).strip("-")
+
+
+def shorten_device(name: str) -> str:
+    """Remove the memory from the name of a GPU: NVIDIA H100 for an NVIDIA H100 80GB HBM3."""
+    return re.sub(r" \d+GB| HBM\w+", "", name)
 
 
 @dataclass(frozen=True)
