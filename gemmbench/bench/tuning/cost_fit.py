@@ -255,7 +255,7 @@ class JudgedPick:
     def is_aligned(self) -> bool:
         """Whether every row of A, B and C is a multiple of 16 bytes."""
         problem = self.shape.problem
-        return all(problem.storage(name).nbytes(problem.shape(name)[1]) % 16 == 0 for name in "ABC")
+        return all(problem.storage(name).nbytes(problem.stored_shape(name)[1]) % 16 == 0 for name in "ABC")
 
 
 def judge_picks(
