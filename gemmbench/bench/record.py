@@ -537,8 +537,9 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         if not self.tile:
             return None
         (rows, columns), problem = self.tile, self.problem
-        tiles_down, tiles_across = -(-problem.M // rows), -(-problem.N // columns)
-        return problem.operand_bytes("A") * tiles_across + problem.operand_bytes("B") * tiles_down
+        heights, tiles_across = problem.groups or (problem.M,), -(-problem.N // columns)
+        tiles_down = sum(-(-height // rows) for height in heights)
+        return problem.operand_bytes("A") * tiles_across + problem.operand_bytes("B") // len(heights) * tiles_down
 
     @property
     def identity(self) -> tuple[object, ...]:

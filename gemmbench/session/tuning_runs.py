@@ -198,7 +198,8 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     awkward = first.M, first.N, first.K
     shapes = (awkward, *(shape for shape in configurations.SHAPES if shape != awkward))
     shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
-    problems = configurations.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
+    counted = [configurations.choose_shape(chain.variant, shape) for shape in shapes]
+    problems = configurations.make_problems(chain.variant, counted, [asked.layout], [asked.precision_name])
     chosen = [(chain.variant, [chain.config])]
     plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
     return tuple(make_chain(plan) for plan in plans if isinstance(plan, Plan))

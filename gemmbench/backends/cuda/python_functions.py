@@ -282,7 +282,7 @@ class PythonFunction:
 
     def _find_array(self, plan: Plan, operand: str, address: int) -> DeviceArray:
         problem = plan.problem
-        return DeviceArray.at(address, problem.shape(operand), problem.storage(operand), self._device)
+        return DeviceArray.at(address, problem.stored_shape(operand), problem.storage(operand), self._device)
 
     def _call(self, gemm: Callable[[], object]) -> None:
         try:

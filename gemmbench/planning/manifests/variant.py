@@ -16,7 +16,7 @@ Part = Expression | str
 ArgumentText = str | int | float | None | dict[str, str | int | float | None]
 """An argument as a manifest writes it. A structure has its fields by name."""
 
-OPERANDS = ("A", "B", "C", "D", "bias", "residual", "scale", "workspace", "maps")
+OPERANDS = ("A", "B", "C", "D", "bias", "residual", "scale", "offsets", "workspace", "maps")
 SCALARS = ("alpha", "beta")
 NULL, STREAM = "null", "stream"
 
@@ -111,9 +111,9 @@ Params = Mapping[str, Values]
 ALL = "all"
 
 COMPUTES = ("gemm", "mlp", "pass")
-ONE, MANY, PADDED, SEPARATE_C = "one", "many", "padded", "separate_c"
-KINDS = (ONE, MANY, PADDED, SEPARATE_C)
-"""What one launch computes: one product, or all products of a batch. It may take rows with padding, and a D."""
+ONE, MANY, GROUPS, PADDED, SEPARATE_C = "one", "many", "groups", "padded", "separate_c"
+KINDS = (ONE, MANY, GROUPS, PADDED, SEPARATE_C)
+"""What one launch computes: one product, all products of a batch, or all groups. It may take padded rows, and a D."""
 STORAGES = ("row", "column")
 EPILOGUES = (*EPILOGUE_STEPS, SOFTMAX)
 """What may follow a product. Each is a macro of the kernel, 1 if this plan uses it."""
@@ -226,7 +226,7 @@ class Variant:
     """One way to compute a GEMM or, with `computes` "mlp", a whole network (planning.networks.Network). A
     "pass" applies the steps of an epilogue to a finished C.
 
-    `kinds` are the values of KINDS that it accepts. A batch is launched product by product if it does not accept many.
+    `kinds` are the values of KINDS that it accepts. Other batches and groups are launched product by product.
     `kind` is "kernel" for CUDA code (which runs on a GPU, and on the CPU device in coroutines), "host" for a `.cpp`
     file, "launcher" for a host function that launches CUDA code itself, "python" for a Python function that launches
     and needs the packages `packages`, and "library" for libraries such as cuBLAS. `devices` are the back ends that can
@@ -316,7 +316,12 @@ class Variant:
     def trailing(self) -> tuple[str, ...]:
         """The arguments that its kernels take after the usual ones, in order."""
         fused = [name for name in self.epilogue if name in EPILOGUE_STEPS and EPILOGUE_STEPS[name].part]
-        declared = {"D": SEPARATE_C in self.kinds, "workspace": self.workspace, "maps": self.tensor_maps}
+        declared = {
+            "D": SEPARATE_C in self.kinds,
+            "offsets": GROUPS in self.kinds,
+            "workspace": self.workspace,
+            "maps": self.tensor_maps,
+        }
         return (*fused, *(name for name, value in declared.items() if value))
 
     @property

@@ -14,7 +14,7 @@ from gemmbench.errors import UsageError
 from gemmbench.planning.epilogues import SOFTMAX, fuse_steps
 from gemmbench.planning.manifests.card_costs import FittedCosts, find_fitted
 from gemmbench.planning.manifests.catalog import read_variant
-from gemmbench.planning.manifests.variant import MANY, Pick, Variant
+from gemmbench.planning.manifests.variant import GROUPS, MANY, Pick, Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.evaluation import (
     Excluded,
@@ -101,10 +101,38 @@ def _plan_configurations(
         _check_deadline(variant, deadline)
         return [picked]
     plans: list[Plan | Skip] = []
+    split = bool(problem.groups) and GROUPS not in variant.kinds
     for config in configs:
-        plans.append(_plan_passes(_make_plan(problem, variant, config, device, target), target, refuses))
+        plan = _plan_groups if split else _plan_whole
+        plans.append(plan(problem, variant, config, device, target, refuses))
         _check_deadline(variant, deadline)
     return plans
+
+
+def _plan_whole(
+    problem: Problem, variant: Variant, config: Config, device: str, target: Target, refuses: Refusal
+) -> Plan | Skip:
+    return _plan_passes(_make_plan(problem, variant, config, device, target), target, refuses)
+
+
+def _plan_groups(
+    problem: Problem, variant: Variant, config: Config, device: str, target: Target, refuses: Refusal
+) -> Plan | Skip:
+    """Plan a launch for each group that has rows."""
+    parts: list[Plan] = []
+    known: dict[Problem, Plan | Skip] = {}
+    for number, rows in enumerate(problem.groups):
+        if not rows:
+            continue
+        one = problem.take(number)
+        if one not in known:
+            known[one] = _plan_whole(one, variant, config, device, target, refuses)
+        plan = known[one]
+        if isinstance(plan, Skip):
+            return Skip(problem, variant, config, device, f"group {number}, {rows} rows: {plan.reason}")
+        passes = tuple(replace(each, group=number) for each in plan.passes)
+        parts.append(replace(plan, group=number, passes=passes))
+    return replace(parts[0], problem=problem, group=None, parts=tuple(parts))
 
 
 def list_rows(problem: Problem, variant: Variant, primary: str, targets: Mapping[str, Target]) -> Iterator[int]:
@@ -244,7 +272,7 @@ def _plan_passes(plan: Plan | Skip, target: Target, refuses: Refusal) -> Plan | 
 def _make_plan(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
 ) -> Plan | Skip:
-    launched = problem if MANY in variant.kinds else problem.one
+    launched = problem if problem.groups or MANY in variant.kinds else problem.one
     names = {**collect_names(variant, launched, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
@@ -284,7 +312,9 @@ def collect_names(variant: Variant, problem: Problem, target: Target, network: N
     names |= {"TRANS_A": int(seen.trans_a), "TRANS_B": int(seen.trans_b)}
     names |= {"PROMOTED_EVERY": problem.precision.accumulator.promoted_every}
     names |= {f"ld{name.lower()}": size for name, size in seen.list_leading(column_major).items()}
-    names |= {"count": seen.count} | {f"stride_{name.lower()}": seen.stride(name) for name in "ABC"}
+    names |= {"count": seen.count, "groups": len(seen.groups)} | {
+        f"stride_{name.lower()}": seen.stride(name) for name in "ABC"
+    }
     names |= {"SMS": target.sms, "SMEM": target.smem, "L2": target.l2}
     return {**names, **_describe_speed(target, problem.precision), **(network.names if network else {})}
 

@@ -10,7 +10,7 @@ from gemmbench.planning.manifests.catalog import Catalog, read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, collect_names, estimate_time, evaluate_costs, make_plans
-from gemmbench.planning.plans.plan import Plan, Skip
+from gemmbench.planning.plans.plan import Plan, Skip, make_chain
 from gemmbench.planning.plans.skip_reasons import choose_backend, explain_unready
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import find_row
@@ -53,6 +53,33 @@ def test_a_plan_holds_the_numbers_of_its_launch(plans):
     assert (plan.geometry.grid, plan.geometry.block, plan.geometry.shared) == ((4, 7, 1), (16, 16, 1), 1024)
     assert (plan.geometry.blocks, plan.geometry.threads) == (28, 256)
     assert (plan.device, plan.arch) == ("cuda", "90")
+
+
+def test_groups_are_launched_one_by_one_where_a_variant_takes_one_product(plans):
+    groups = Problem(21, 60, 7, "nt", groups=(0, 16, 4, 1), epilogue=("bias", "gelu"))
+    (plan,) = plans(groups, {}, **TILED, layouts="[nn, nt]", epilogue="[bias]")
+    chain = make_chain(plan)
+    assert chain.problem == groups and chain.launched_per_product and chain.passed == ("gelu",)
+    launched = [(each.group, each.is_pass, each.problem.M) for each in chain.steps]
+    assert launched == [(1, False, 16), (1, True, 16), (2, False, 4), (2, True, 4), (3, False, 1), (3, True, 1)]
+    assert [each.geometry.grid for each in chain.steps if not each.is_pass] == [(4, 1, 1)] * 3
+    assert not any("GROUPS" in dict(each.defines) for each in chain.steps)
+
+
+def test_a_group_that_a_rule_refuses_is_named(plans):
+    (skip,) = plans(Problem(21, 60, 7, groups=(16, 0, 5)), {}, **TILED, require=["M % 16 == 0"])
+    assert skip.reason.startswith("group 2, 5 rows: require M % 16 == 0 (")
+    assert skip.problem.groups == (16, 0, 5)
+
+
+def test_a_kernel_of_groups_alone_takes_nothing_else(plans):
+    only = {**TILED, "kinds": "[groups]"}
+    assert isinstance(plans(Problem(21, 60, 7, groups=(16, 5)), {}, **only)[0], Plan)
+    for problem, given in ((Problem(21, 60, 7), "this is one product"), (Problem(4, 4, 4, count=2), "this is a batch")):
+        words = f"takes only groups (`kinds`), but {given}; choose a size such as 8+0+4x64x64"
+        assert reason(plans(problem, {}, **only)) == words
+    batches = plans(Problem(21, 60, 7, groups=(16, 5)), {}, **TILED, kinds="[many]")
+    assert reason(batches) == "takes only batches (`kinds`), but these are groups; choose a size such as 8*64"
 
 
 def test_the_macros_are_the_values_the_types_and_the_layout(plans):
