@@ -254,7 +254,8 @@ class JudgedPick:
     @property
     def is_aligned(self) -> bool:
         """Whether every row of A, B and C is a multiple of 16 bytes."""
-        return all(self.shape.problem.operand(name).row_bytes % 16 == 0 for name in "ABC")
+        problem = self.shape.problem
+        return all(problem.storage(name).nbytes(problem.stored_shape(name)[1]) % 16 == 0 for name in "ABC")
 
 
 def judge_picks(
