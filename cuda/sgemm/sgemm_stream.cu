@@ -2,7 +2,7 @@
 summary: the large operand streamed once from memory to registers, for results of a few rows or columns
 order: 48.1
 symbol: gemm<by_rows, wide, short>
-precisions: [f32]
+precisions: [f32, tf32]
 layouts: [nn, nt, tn, tt]
 params:
   LINES: [8, 1, 2, 4, 12, 16, 24, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread

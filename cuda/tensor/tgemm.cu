@@ -3,94 +3,300 @@ summary: the fastest kernel on tensor cores for the shape of the problem
 order: 290
 precisions: [bf16, f16, tf32, 3xtf32, f16_f16, bf16_f32, f16_f32, e4m3, e4m3_fast, e5m2, e5m2_fast]
 layouts: [nn, nt, tn, tt]
-let:                            # tiles of C
+let:
+  square: cdiv(M, 128) * cdiv(N, 128)   # tiles of C
   large: cdiv(M, 128) * cdiv(N, 256)
-  middling: cdiv(M, 128) * cdiv(N, 192)
-  square: cdiv(M, 128) * cdiv(N, 128)
   small: cdiv(M, 128) * cdiv(N, 64)
-  pairs: 2 * cdiv(M, 256)                                 # rows of tiles, in clusters of two
-  waves: cdiv(cdiv(M, 256) * cdiv(N, 256), SMS // 2)      # of clusters of two tiles of 128 x 256
-  tall_waves: cdiv(cdiv(M, 512) * cdiv(N, 192), SMS // 2) # of two tiles of 256 x 192
-  pitch: ldb if M < N else lda                            # of the large operand, in elements
-  fits_small: M <= 64 or N <= 64 and M <= 128             # a tile of 128 x 64 has the whole C in one direction
-  clustered: SMS * 10 // 11                               # SMs on which clusters of four and eight fit
-pick:
-  - when: min(M, N) <= 8 and (pitch * BYTES % 16 != 0 or N < M and small > 16)
-    variant: mma_stream
-    params: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
-  - when: small <= SMS and (fits_small or 2 * small <= SMS and K >= 1536)
-    variant: wgmma_splitk
-    params: {BM: 128, BN: 64, STAGES: 8}
-  - when: M <= 64 and square <= SMS and K <= 1024
-    variant: wgmma_splitk
-    params: {BM: 128, BN: 128, STAGES: 6}
-  - when: M <= 64 and middling <= SMS
-    variant: wgmma_splitk
-    params: {BM: 128, BN: 192, STAGES: 5}
-  - when: M <= 64 and large <= SMS
-    variant: wgmma_splitk
-    params: {BM: 128, BN: 256, STAGES: 4}
-  - when: large >= 6 * SMS and K >= 1024 and BYTES == 2
-    variant: wgmma_hybrid
-    params: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
+  lines: min(M, N)
+  wide: 128 // BYTES                    # elements of a row of a tile in shared memory
+  clustered: SMS * 10 // 11             # SMs on which clusters of four and eight fit
+  inputs: (M * K + K * N) * BYTES // 1024     # KB
+  outputs: M * N * BYTES_C // 1024
+  turned_a: BYTES == 4 and TRANS_A      # 32-bit operands that run along M or N are transposed
+  turned_b: BYTES == 4 and not TRANS_B
+  copied_a: M * K * BYTES // 1024 if turned_a or lda * BYTES % 16 != 0 else 0  # KB
+  copied_b: K * N * BYTES // 1024 if turned_b or ldb * BYTES % 16 != 0 else 0
+  copied: copied_a + copied_b
+  padded: 1 if copied > 0 else 0
+  halves: BYTES == 2 and BYTES_C >= 2 and PROMOTED_EVERY == 0
+costs:                          # start, ends and call in ns, the others in ps; l2, dram and copy are for a KB
+  wgmma_wave: &tiles
+    start: 1700
+    ends: 500
+    step: 2 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    l2: 200
+    dram: 1024 * 1000000 // BANDWIDTH
+    call: 1300
+    copy: 2048 * 1000000 // BANDWIDTH
+  wgmma_cluster: *tiles
+  wgmma_splitk:
+    start: 2500
+    ends: 500
+    step: 2 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    l2: 200
+    dram: 1024 * 1000000 // BANDWIDTH
+    part: 20
+    call: 1300
+    copy: 2048 * 1000000 // BANDWIDTH
+  wgmma_hybrid:
+    start: 5000
+    step: 2 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    ends: 700
+    dram: 1024 * 1000000 // BANDWIDTH
+  wgmma_tf32:
+    start: 2500
+    ends: 700
+    step: 2 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    l2: 200
+    dram: 1024 * 1000000 // BANDWIDTH
+    call: 1300
+    copy: 2048 * 1000000 // BANDWIDTH
+  mma_stream: &stream
+    start: 1800
+    each: 200000
+    dram: 1024 * 1000000 // BANDWIDTH
+    part: 8000
+  sgemm_stream: *stream
+  mma_sync:
+    start: 1500
+    step: 6 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    dram: 1024 * 1000000 // BANDWIDTH
+estimates:                      # in ps
+  wgmma_wave:
+    cluster: CLUSTER_M * CLUSTER_N * CLUSTER_K
+    blocks: cluster * cdiv(N if SWAP else M, BM * CLUSTER_M) * cdiv(M if SWAP else N, BN * CLUSTER_N)
+    usable: SMS if cluster <= 2 else clustered
+    room: max(1, min(4, SMEM // (STAGES * (BM + BN) * 128 + (4 * BM * BN if CLUSTER_K > 1 else 0) + 1500)))  # on an SM
+    alone: cdiv(blocks, usable)         # blocks that an SM computes
+    steps: cdiv(cdiv(K, wide), CLUSTER_K)
+    moved: blocks * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8    # KB from L2
+    copies: padded * 1000 * call + copy * copied
+    time: 1000 * (start + ends * cdiv(blocks, usable * room)) + step * steps * alone + l2 * moved + dram * (inputs + outputs) + copies
+  wgmma_cluster:
+    cluster: CLUSTER_M * CLUSTER_N
+    tiles: cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N)            # of a cluster
+    rounds: cdiv(tiles, SMS // cluster)
+    steps: cdiv(K, wide)
+    moved: tiles * cluster * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
+    copies: padded * 1000 * call + copy * copied
+    time: 1000 * (start + ends * rounds) + step * steps * rounds + l2 * moved + dram * (inputs + outputs) + copies
+  wgmma_splitk:
+    tiles: cdiv(M, BM) * cdiv(N, BN)
+    split: max(1, min(SMS // tiles, cdiv(K, 64) // 4))
+    rounds: cdiv(tiles * split, SMS)
+    steps: cdiv(cdiv(K, 64), split)
+    moved: tiles * cdiv(K, 64) * (BM + BN) // 8
+    adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * call + copy * copied
+    time: 1000 * (start + ends * rounds) + step * steps * rounds + l2 * moved + dram * (inputs + outputs) + adding
+  wgmma_hybrid:
+    tiles: cdiv(M, BM) * cdiv(N, BN)
+    steps: cdiv(K, wide)
+    share: cdiv(tiles * steps, SMS) if STREAM_K else cdiv(tiles, SMS) * steps
+    time: 1000 * (start + ends * cdiv(tiles, SMS)) + step * share + dram * (inputs + outputs)
+  wgmma_tf32:
+    swaps: not TRANS_A and not TRANS_B
+    cluster: CLUSTER_M * CLUSTER_N
+    tiles: cdiv(N if swaps else M, BM * CLUSTER_M) * cdiv(M if swaps else N, BN * CLUSTER_N)
+    rounds: cdiv(tiles, SMS // cluster)
+    steps: cdiv(K, wide)
+    moved: tiles * cluster * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
+    copies: 1000 * call + copy * copied_b if TRANS_A and not TRANS_B else 0
+    time: 1000 * (start + ends * rounds) + step * steps * rounds + l2 * moved + dram * (inputs + outputs) + copies
+  mma_stream:
+    tiles: cdiv(lines, LINES) * cdiv(max(M, N), 64)
+    round: 32 * WARPS * AHEAD
+    split: max(1, min(BLOCKS * SMS // tiles, K // round))
+    rounds: cdiv(tiles * split, BLOCKS * SMS)
+    adding: part * tiles * split if split > 1 else 0
+    time: 1000 * start + each * rounds * cdiv(cdiv(K, round), split) + dram * (inputs + outputs) + adding
+  sgemm_stream:
+    tiles: cdiv(lines, LINES) * cdiv(max(M, N), OUTPUTS)
+    round: 16 * THREADS // OUTPUTS * AHEAD
+    split: max(1, min(BLOCKS * SMS // tiles, K // (2 * round)))
+    rounds: cdiv(tiles * split, BLOCKS * SMS)
+    adding: part * tiles * split if split > 1 else 0
+    time: 1000 * start + each * rounds * cdiv(cdiv(K, round), split) + dram * (inputs + outputs) + adding
+  mma_sync:
+    rounds: cdiv(cdiv(M, BM) * cdiv(N, BN), SMS)
+    time: 1000 * start + step * cdiv(K, wide) * rounds + dram * (inputs + outputs)
+pick:                           # the model of each candidate's time is said below
+  - when: halves and M < N and lines > 0 and lines <= 8
+    region: narrow8
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 8, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
+      - wgmma_wave: {BM: 256, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 256, BN: 8, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
+      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
+      - wgmma_splitk: {BN: 64, STAGES: 8}
+  - when: halves and M < N and lines > 8 and lines <= 16
+    region: narrow16
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+      - wgmma_wave: {BM: 256, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
+      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
+      - wgmma_splitk: {BN: 64, STAGES: 8}
+  - when: halves and M < N and lines > 16 and lines <= 32
+    region: narrow32
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 8], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 16, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 4, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
+      - wgmma_wave: {BM: 256, BN: 32, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 24, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_splitk: {BN: 64, STAGES: 8}
+      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: halves and M < N and lines > 32 and lines <= 64
+    region: narrow64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
+      - wgmma_wave: {BM: 256, BN: 64, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 48, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+      - wgmma_splitk: {BN: 64, STAGES: 8}
+      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: halves and M >= N and lines > 0 and lines <= 8
+    region: narrow8
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 8, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
+      - wgmma_wave: {BM: 256, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 256, BN: 8, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
+      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
+      - wgmma_splitk: {BN: 64, STAGES: 8}
+  - when: halves and M >= N and lines > 8 and lines <= 16
+    region: narrow16
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 256, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
+      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
+      - wgmma_splitk: {BN: 64, STAGES: 8}
+  - when: halves and M >= N and lines > 16 and lines <= 32
+    region: narrow32
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 8], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 16, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 4, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
+      - wgmma_wave: {BM: 256, BN: 32, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 24, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_splitk: {BN: 64, STAGES: 8}
+      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: halves and M >= N and lines > 32 and lines <= 64
+    region: narrow64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 256, BN: 64, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 48, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_splitk: {BN: 64, STAGES: 8}
+      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: halves and large >= 6 * SMS and K >= 1024 and copied == 0 and N * BYTES_C % 16 == 0
+    region: huge
+    candidates:
+      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+  - when: halves and large > 2 * SMS and copied == 0 and N * BYTES_C % 16 == 0
+    candidates:
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+  - when: halves and large > 2 * SMS
+    candidates:
+      - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
+      - wgmma_cluster: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
+  - when: halves and lines <= 256 and large <= 2 * SMS and M < N
+    candidates:
+      - wgmma_wave: {BM: 256, BN: 64, STAGES: 5, CLUSTER_M: [1, 4], CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+  - when: halves and small <= 2 * SMS
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 4, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 4, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_splitk: {BN: [64, 128], STAGES: 6}
+      - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: 3}
+  - when: halves and large <= 2 * SMS
+    candidates:
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: [4, 8], CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2], CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 192, STAGES: 5, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: [1, 4]}
+      - wgmma_cluster: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2, 4]}
+      - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2]}
+      - wgmma_cluster: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
+  - when: BYTES == 4 and lines <= 16
+    region: lines
+    candidates:
+      - sgemm_stream: {LINES: [1, 2, 4], OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+      - sgemm_stream: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: [1, 2], BLOCKS: 3}
+      - sgemm_stream: {LINES: [8, 16], OUTPUTS: [64, 128], THREADS: 128, AHEAD: 4, BLOCKS: 2}
+  - when: BYTES == 4 and M < N and lines <= 64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+  - when: BYTES == 4 and M >= N and lines <= 64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+  - when: BYTES == 4 and large <= 2 * SMS
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_tf32: {BM: 128, BN: [128, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
+  - when: BYTES == 4 and large > 2 * SMS
+    candidates:
+      - wgmma_tf32: {BM: 128, BN: [128, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
+      - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
   - when: large >= 6 * SMS and PROMOTED_EVERY
     variant: wgmma_hybrid
     params: {BM: 128, BN: 192, STAGES: 4, LARGE: 15, STREAM_K: 0}
-  - when: large > 2 * SMS and (K >= 1024 or BYTES == 1)
+  - when: large > 2 * SMS and BYTES == 1
     variant: wgmma_hybrid
     params: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
-  - when: M > 64 and M <= 128 and small <= clustered and K >= 2048
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 4}
-  - when: small <= SMS and M >= 2048
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: small <= SMS
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: pairs * cdiv(N, 128) <= SMS and M > 128
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: square <= SMS
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: M <= 128 and cdiv(N, 2048) <= SMS // 8 - 1
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 8}
-  - when: M <= 128
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: pairs * cdiv(N, 192) <= SMS
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: middling <= SMS
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: large <= SMS and cdiv(N, 256) % 2 == 0
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
-  - when: pairs * cdiv(N, 256) <= SMS
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: large <= SMS
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: K <= 128
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: square > SMS and (3 * tall_waves < 2 * waves or large > 2 * SMS and K < 1024)
-    variant: wgmma_cluster
-    params: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: square > SMS
-    variant: wgmma_cluster
-    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: square > SMS          # from here on in the precisions that those above do not have
-    variant: wgmma_tf32
-    params: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: square <= SMS
-    variant: wgmma_tf32
-    params: {BM: 128, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: square > SMS
+  - when: square > SMS          # in fp8
     variant: wgmma_fp8
     params: {BM: 256, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: small > SMS
@@ -108,39 +314,28 @@ pick:
   - when: SMEM >= 147456 and square > SMS
     variant: mma_sync
     params: {BM: 128, BN: 256, STAGES: 3}
-  - variant: mma_sync           # before Hopper, and in tf32 where TMA cannot fetch the rows
+  - variant: mma_sync           # before Hopper
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Chooses a kernel by the number of tiles of C and the number of SMs of the GPU. wgmma_hybrid needs rows whose length
-// is a multiple of 16 bytes; other problems go to wgmma_cluster, which copies them first.
+// Chooses a kernel by a model of its time. Each candidate has a few constants, which are fitted to a survey of this card
+// (tgemm.costs) or follow from its clock and bandwidth:
 //
-//      the first that holds and can run             the kernel
-//      ---------------------------------------------------------------------------------
-//      C has at most 8 rows or columns, and the     mma_stream, which loads from any address
-//      large operand would be copied; or it has at
-//      most 8 columns and many rows
-//      C has at most 64 rows, or a long K and       wgmma_splitk, with the narrowest tiles that fit in one wave
-//      128 x 64 tiles for at most half of the SMs
-//      six waves of 128 x 256 tiles or more         wgmma_hybrid, tiles of 256 x 192, stream-K; in e4m3, whose
-//                                                   sums need twice the registers, tiles of 128 x 192
-//      more than two waves, and K from 1024 on or   wgmma_hybrid, tiles of 128 x 256
-//      fp8
-//      all tiles of 128 x 64 in one wave            wgmma_cluster with these tiles; in a row with a long K, four share
-//                                                   A, and below one another two share B
-//      all tiles of 128 x 128 in one wave           the same with these, in pairs if C has more than 128 rows
-//      C has at most 128 rows                       the same with tiles of 128 x 256, in clusters of eight that
-//                                                   share A where all fit in one wave
-//      all tiles of 128 x 192 in one wave           the same with these, in pairs that share B where none is left over
-//      all tiles of 128 x 256 in one wave           the same with these, in pairs that share A or, where one would be
-//                                                   left over, B; alone where pairs would make a second wave
-//      K up to 128                                  wgmma_cluster with tiles of 128 x 192: C is most of the traffic
-//      256 x 192 needs less time for its waves      wgmma_cluster with these tiles, as at 4097
-//      more                                         wgmma_cluster, tiles below one another share B
+//      time = start + ends * waves           launch and end of each wave of blocks
+//           + step * steps of an SM          products, or waiting for their tiles
+//           + l2 * KB that SMs fetch         less with larger tiles and clusters
+//           + dram * KB of A, B and C
+//           + call and copy * KB copied      where TMA or wgmma cannot take an operand as it is
 //
-// In tf32 and 3xtf32, and in fp8 with fewer tiles, it chooses the rung of that precision, with smaller tiles where
-// large ones would leave SMs idle.
+// Which candidates there are depends on the kind of shape:
 //
-// Within one wave, only neighbouring launches (pdl) overlap with the beginning and end of a launch, and every SM must
-// have work. With many waves, as few bytes as possible should leave L2, so clusters and tiles are large. It is bound
-// by whatever bounds the chosen kernel.
+//      up to 64 rows or columns              wgmma_wave: the long side along the rows of products, K split in clusters;
+//                                            mma_stream, which loads from any address
+//      few tiles                             wgmma_wave with small tiles, or with slices of K
+//      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
+//      more                                  wgmma_hybrid; wgmma_cluster where rows are not multiples of 16 bytes
+//      tf32                                  the same, and sgemm_stream for up to 16 lines: its products in FP32 are fast
+//                                            enough, since reading the large operand takes most of the time
+//      fp8, 3xtf32, older GPUs               the kernel of that precision, with smaller tiles where C is small
+//
+// It is bound by whatever bounds the chosen kernel.
