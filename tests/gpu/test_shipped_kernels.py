@@ -38,6 +38,11 @@ FAMILIES = {
         "bf16,f16_f32",
         "mma_stream wgmma_splitk",
     ),
+    "waves": (
+        [*OF_16_BYTES, *SIZES, (3, 1030, 515), (515, 5, 1030), (70, 300, 776)],
+        "bf16,tf32,f16_f32",
+        "wgmma_wave",
+    ),
     "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32,f16_f16,bf16_f32", "tgemm"),
     "picked in fp8": (OF_8_BITS, "e4m3,e4m3_fast,e5m2,e5m2_fast", "tgemm"),
     "picked for split factors": (OF_16_BYTES + SIZES, "3xtf32", "tgemm"),
