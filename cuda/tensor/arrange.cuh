@@ -7,7 +7,7 @@
 #include "pad.cuh"
 
 constexpr bool kTurnsA = sizeof(TA) == 4 && TRANS_A, kTurnsB = sizeof(TB) == 4 && !TRANS_B;
-constexpr int kSide = 32;  // of the squares that a warp transposes
+constexpr int kTurnedRows = 16, kTurnedColumns = 32;  // of the copy, that a warp transposes at once: 4 x 4 for each lane
 
 // The operands as they are fetched, and their copies.
 struct Arranged {
@@ -24,26 +24,28 @@ struct Arranged {
     }
 };
 
-// Transpose a matrix into one of rows x columns elements, square by square. A warp begins with square `item`. Returns the
-// square with which it begins in the next matrix.
+template <typename T> struct alignas(4 * sizeof(T)) Four {
+    T v[4];
+};
+
+// Transpose a matrix into one of rows x columns elements. A warp begins with part `item`. Returns the part with which it
+// begins in the next matrix.
 template <typename T> __device__ int turn_matrix(const T* from, T* to, int rows, int columns, int item, int warps) {
-    __shared__ T squares[kPadThreads / 32][kSide][kSide + 1];
-    T(&square)[kSide][kSide + 1] = squares[threadIdx.x / 32];
-    const int lane = threadIdx.x % 32, across = (rows + kSide - 1) / kSide, all = across * ((columns + kSide - 1) / kSide);
+    const int lane = threadIdx.x % 32, across = (rows + kTurnedRows - 1) / kTurnedRows;
+    const int all = across * ((columns + kTurnedColumns - 1) / kTurnedColumns);
 #pragma unroll 1
     for (; item < all; item += warps) {
-        const int row0 = item % across * kSide, column0 = item / across * kSide;
-        T v[kSide];
+        const int row = item % across * kTurnedRows + lane % 4 * 4, column = item / across * kTurnedColumns + lane / 4 * 4;
+        Four<T> turned[4];
 #pragma unroll
-        for (int i = 0; i < kSide; ++i)
-            v[i] = column0 + i < columns && row0 + lane < rows ? __ldcs(from + size_t(column0 + i) * rows + row0 + lane) : T(0);
+        for (int i = 0; i < 4; ++i)
 #pragma unroll
-        for (int i = 0; i < kSide; ++i) square[i][lane] = v[i];
-        __syncwarp();
+            for (int j = 0; j < 4; ++j)
+                turned[j].v[i] = column + i < columns && row + j < rows ? from[size_t(column + i) * rows + row + j] : T{};
 #pragma unroll
-        for (int i = 0; i < kSide; ++i)
-            if (row0 + i < rows && column0 + lane < columns) to[size_t(row0 + i) * padded(columns) + column0 + lane] = square[lane][i];
-        __syncwarp();
+        for (int j = 0; j < 4; ++j)
+            if (row + j < rows && column < columns)
+                reinterpret_cast<Four<T>&>(to[size_t(row + j) * padded(columns) + column]) = turned[j];
     }
     return item - all;
 }

@@ -28,23 +28,23 @@ template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, 
     const T* const end = from + size_t(rows) * columns;
 #pragma unroll 1
     for (; item < rows * segments; item += warps) {
-        const int row = item / segments, first = item % segments * kSegment + lane;
+        const int row = item / segments, begin = item % segments * kSegment, first = begin + lane;
         const T* const start = from + size_t(row) * columns;
         const int skew = reinterpret_cast<size_t>(start) % kPart, left = parts - first;  // of the row
-        const uint4* const aligned = reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(start) - skew) + first;
+        const uint4* const aligned = reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(start) - skew);
         uint4* const copy = reinterpret_cast<uint4*>(to) + size_t(row) * parts + first;
-        if (reinterpret_cast<const T*>(aligned + kSegment + 1) > end) {  // the end of the matrix, element by element
-            const int column0 = item % segments * kSegment * kWide;
+        if (reinterpret_cast<const T*>(aligned + min(begin + kSegment, parts) + 1) > end) {  // element by element
+            const int column0 = begin * kWide;
 #pragma unroll 1
             for (int column = column0 + lane; column < min(column0 + kSegment * kWide, padded(columns)); column += 32)
-                to[size_t(row) * parts * kWide + column] = column < columns ? start[column] : T(0);
+                to[size_t(row) * parts * kWide + column] = column < columns ? start[column] : T{};
             continue;
         }
         uint4 v[kAtOnce + 1];  // the last one is for the last lane, which takes it from the first
 #pragma unroll
         for (int u = 0; u <= kAtOnce; ++u) {
             v[u] = make_uint4(0, 0, 0, 0);
-            if (u * 32 <= left && (u < kAtOnce || lane == 0)) v[u] = __ldcs(aligned + u * 32);  // read once
+            if (u * 32 <= left && (u < kAtOnce || lane == 0)) v[u] = __ldcs(aligned + first + u * 32);  // read once
         }
 #pragma unroll
         for (int u = 0; u < kAtOnce; ++u) {

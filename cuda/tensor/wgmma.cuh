@@ -34,6 +34,34 @@ __device__ inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
                  : "memory");
 }
 
+// Like store_matrices, but each matrix is transposed: register j of a lane has two neighbours of a column.
+__device__ inline void store_transposed(unsigned column, const unsigned (&v)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(column), "r"(v[0]),
+                 "r"(v[1]), "r"(v[2]), "r"(v[3])
+                 : "memory");
+}
+__device__ inline void store_transposed(unsigned column, unsigned v, unsigned next) {  // two matrices
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(column), "r"(v), "r"(next) : "memory");
+}
+
+// ---- Sums in shared memory, of this block and of others of its cluster.
+
+__device__ inline void store_in_block(unsigned to, int rank, float4 v) {
+    asm volatile(
+        "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5}; }" ::"r"(
+            to),
+        "r"(rank), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+        : "memory");
+}
+__device__ inline float4 load_quad(unsigned from) {
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(from));
+    return v;
+}
+
+// Synchronise the threads of a warpgroup.
+__device__ inline void meet_group(int group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
+
 // ---- Products of a warpgroup: 64 rows of A, N columns of B and 32 bytes along K, all in shared memory; tile.cuh
 // describes the operands.
 

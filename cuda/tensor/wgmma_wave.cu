@@ -146,30 +146,6 @@ constexpr int kRoom = least(232448 / (kSharedBytes + 1024), 65536 / (kThreads * 
 constexpr int kBlocks = kRoom < 1 ? 1 : least(kRoom, 4);  // of an SM
 constexpr int kMultiplying = 128 * kGroups;
 
-__device__ inline void store_in_block(unsigned to, int rank, float4 v) {
-    asm volatile(
-        "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5}; }" ::"r"(
-            to),
-        "r"(rank), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
-        : "memory");
-}
-__device__ inline float4 load_quad(unsigned from) {
-    float4 v;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(from));
-    return v;
-}
-
-// Like store_matrices, but each matrix is transposed: register j of a lane has two neighbours of a column.
-__device__ inline void store_transposed(unsigned column, const unsigned (&v)[4]) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(column), "r"(v[0]),
-                 "r"(v[1]), "r"(v[2]), "r"(v[3])
-                 : "memory");
-}
-__device__ inline void store_transposed(unsigned column, unsigned v, unsigned next) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(column), "r"(v), "r"(next) : "memory");
-}
-__device__ inline void meet_group(int group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
-
 // The sums of a warpgroup, which become elements of C: 64 rows of the product and kStored columns, starting at
 // (row0, column0). Boxes of C take the place of the group's part of the tiles, of which `tiles` is that of stage 0.
 struct Result {

@@ -3,6 +3,10 @@
 #pragma once
 #include "machine.h"
 
+template <int COUNT> struct Maps {
+    CUtensorMap map[COUNT];
+};
+
 inline unsigned address(const void*) { return 0; }
 inline unsigned uniform(unsigned value) { return value; }
 
@@ -23,6 +27,19 @@ inline void meet_cluster() {
     machine.clusters[machine.me->block / machine.cluster].wait(machine.cluster * machine.threads);
 }
 
+inline void sync_cluster() { meet_cluster(); }
+inline void meet_group(int group) { machine.block().each_group[group].wait(128); }
+
+// Where the element in row r and column c of a box lies, of `bytes` each.
+template <typename T> T& find_in_box(Block& block, const CUtensorMap* map, unsigned box, int r, int c) {
+    const int pitch = std::min(128, map->box_width * int(sizeof(T)));
+    if (pitch != std::max(map->swizzle, 16)) {
+        printf("a box has rows of %d bytes and a swizzle of %d\n", pitch, map->swizzle);
+        exit(2);
+    }
+    return block.swizzled<T>(box + r * pitch + c * sizeof(T), pitch);
+}
+
 constexpr long kBytes = sizeof(TA);  // of an element of A and B
 inline void fetch_into(int block, unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
     for (int r = 0; r < map->box_height; ++r)
@@ -30,7 +47,7 @@ inline void fetch_into(int block, unsigned tile, const CUtensorMap* map, int row
             TA element{};
             if (row + r < map->height && column + c < map->width)
                 memcpy(&element, map->base + (row + r) * map->pitch + (column + c) * kBytes, kBytes);
-            machine.blocks[block].swizzled<TA>(tile + r * 128 + c * kBytes) = element;
+            find_in_box<TA>(machine.blocks[block], map, tile, r, c) = element;
         }
     machine.change(block, barrier, 0, -kBytes * map->box_width * map->box_height);
 }
@@ -49,7 +66,7 @@ inline void store_box(const CUtensorMap* map, int row, int column, unsigned box)
         for (int r = 0; r < map->box_height && row + r < map->height; ++r)
             for (int c = 0; c < map->box_width && column + c < map->width; ++c)
                 memcpy(map->base + (row + r) * map->pitch + (column + c) * sizeof(TC),
-                       &block.swizzled<TC>(box + r * 128 + c * sizeof(TC)), sizeof(TC));
+                       &find_in_box<TC>(block, map, box, r, c), sizeof(TC));
     });
 }
 template <int LATER> void wait_for_reads() {
@@ -92,6 +109,28 @@ inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
     for (int j = 0; j < 4; ++j) block.at<unsigned>(rows[8 * j + lane / 4] + lane % 4 * 4) = v[j];
     __syncwarp();
 }
+
+// Matrix j of those whose rows the lanes point at; its element (r, c) goes to row c.
+template <int COUNT> void store_turned(unsigned column, const unsigned* v) {
+    Block& block = machine.block();
+    const int lane = machine.me->number % 32;
+    const auto rows = exchange(column);
+    for (int j = 0; j < COUNT; ++j)
+        for (int half = 0; half < 2; ++half)
+            block.at<uint16_t>(rows[8 * j + lane % 4 * 2 + half] + lane / 4 * 2) = v[j] >> 16 * half;
+    __syncwarp();
+}
+inline void store_transposed(unsigned column, const unsigned (&v)[4]) { store_turned<4>(column, v); }
+inline void store_transposed(unsigned column, unsigned v, unsigned next) {
+    const unsigned both[2] = {v, next};
+    store_turned<2>(column, both);
+}
+
+inline void store_in_block(unsigned to, int rank, float4 v) {
+    machine.expect_aligned(to, 16);
+    machine.blocks[machine.first_of_cluster() + rank].at<float4>(to) = v;
+}
+inline float4 load_quad(unsigned from) { return machine.block().at<float4>(from); }
 
 inline void store_past_l1(float4* to, float4 v) { *to = v; }
 inline float4 load_past_l1(const float4* from) { return *from; }
@@ -136,10 +175,12 @@ template <typename T> float read_element(const T& element) {
 // Element k of row or column x of an operand: PTX ISA, "Matrix descriptor" and "Strides" of wgmma.
 template <typename T> float read_operand(Block& block, uint64_t descriptor, bool along_m_or_n, int x, int k) {
     const auto field = [&](int bit) { return unsigned(descriptor >> bit & 0x3fff) * 16; };
-    const unsigned start = field(0), chunks = field(16), blocks = field(32);
-    const unsigned offset = along_m_or_n ? x / 64 * chunks + k / 8 * blocks + k % 8 * 128 + x % 64 * 2
+    constexpr int kSpans[] = {16, 128, 64, 32};  // bytes of a row, by the kind of swizzle
+    const int span = kSpans[descriptor >> 62], width = span / sizeof(T);
+    const unsigned start = field(0), chunks = field(span == 16 ? 32 : 16), blocks = field(span == 16 ? 16 : 32);
+    const unsigned offset = along_m_or_n ? x / width * chunks + k / 8 * blocks + k % 8 * span + x % width * sizeof(T)
                                          : x / 8 * blocks + x % 8 * 128 + k * sizeof(T);
-    return read_element(block.swizzled<T>(start + offset));
+    return read_element(block.swizzled<T>(start + offset, span));
 }
 
 // A sum as the tensor cores keep it: of products of 8 bits they have 14 bits, otherwise those of f32, and they cut off

@@ -1,5 +1,5 @@
 // Launches the kernels SYMBOLS of the file KERNEL one after the other: `launch FOLDER M N K BETA LAST
-// {GRID_X GRID_Y THREADS CLUSTER}... {WIDTH HEIGHT PITCH BOX_WIDTH BOX_HEIGHT OPERAND OFFSET}...`. FOLDER holds the files A, B, C,
+// {GRID_X GRID_Y THREADS CLUSTER}... {WIDTH HEIGHT PITCH BOX_WIDTH BOX_HEIGHT SWIZZLE OPERAND OFFSET}...`. FOLDER holds the files A, B, C,
 // bias and workspace; C and workspace are written back. LAST is a number that some kernels want.
 #include "machine.h"
 
@@ -39,14 +39,19 @@ template <typename... OWN> static void call_with(Kernel<OWN...>* function, OWN..
     function(M, N, K, TACC(1.5f), reinterpret_cast<TA*>(A.data()), reinterpret_cast<TB*>(B.data()), TACC(beta),
              reinterpret_cast<TC*>(C.data()), reinterpret_cast<TC*>(bias.data()), own...);
 }
-static void call(Kernel<const CUtensorMap*>* function) {
-    call_with<const CUtensorMap*>(function, maps.data());
+template <int COUNT> static Maps<COUNT> pass_maps() {
+    Maps<COUNT> passed;
+    for (int i = 0; i < COUNT; ++i) passed.map[i] = maps.at(i);
+    return passed;
 }
-static void call(Kernel<void*, const CUtensorMap*>* function) {
-    call_with<void*, const CUtensorMap*>(function, workspace.data(), maps.data());
+template <int COUNT> static void call(Kernel<Maps<COUNT>>* function) {
+    call_with<Maps<COUNT>>(function, pass_maps<COUNT>());
 }
-static void call(Kernel<void*, const CUtensorMap*, int>* function) {
-    call_with<void*, const CUtensorMap*, int>(function, workspace.data(), maps.data(), last);
+template <int COUNT> static void call(Kernel<void*, Maps<COUNT>>* function) {
+    call_with<void*, Maps<COUNT>>(function, workspace.data(), pass_maps<COUNT>());
+}
+template <int COUNT> static void call(Kernel<void*, int, Maps<COUNT>>* function) {
+    call_with<void*, int, Maps<COUNT>>(function, workspace.data(), last, pass_maps<COUNT>());
 }
 template <typename... F> static std::vector<std::function<void()>> list_kernels(F*... functions) {
     return {[functions] { call(functions); }...};
@@ -101,7 +106,7 @@ int main(int, char** arguments) {
     for (auto& launch : launches)
         for (unsigned& value : launch) value = number();
     while (*next) {
-        CUtensorMap map{nullptr, number(), number(), number(), int(number()), int(number())};
+        CUtensorMap map{nullptr, number(), number(), number(), int(number()), int(number()), int(number())};
         const char operand = **next++;
         map.base = (operand == 'A' ? A : operand == 'B' ? B : operand == 'C' ? C : workspace).data() + number();
         maps.push_back(map);

@@ -21,6 +21,7 @@
 #define __align__(bytes)
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
+#define __grid_constant__
 using std::max;
 using std::min;
 
@@ -113,7 +114,7 @@ struct __nv_fp8_e5m2 : Tiny<5> {};
 struct CUtensorMap {
     char* base;
     int64_t width, height, pitch;  // elements, elements, bytes
-    int box_width, box_height;
+    int box_width, box_height, swizzle;  // swizzle: bytes, 128, 64, 32 or 0
 };
 
 struct Barrier {
@@ -157,13 +158,16 @@ struct Block {
     std::array<Meeting, kMostThreads / 32> warps;
     std::array<Meeting, kMostThreads / 64> pairs;  // of warps
     Meeting groups;  // all but the one that fetches
+    std::array<Meeting, kMostThreads / 128> each_group;
     std::array<WarpGroup, kMostThreads / 128> warp_groups;
     std::array<unsigned, kMostThreads> spoken;  // what a warp exchanges
     std::array<std::vector<const unsigned*>, kMostThreads> registers;  // those of A of each product of a thread
 
     template <typename T> T& at(unsigned address) { return reinterpret_cast<T&>(memory.at(address)); }
-    // TMA and wgmma exchange the 16-byte parts of rows of 128 bytes.
-    template <typename T> T& swizzled(unsigned address) { return at<T>(address ^ (address >> 7 & 7) << 4); }
+    // TMA and wgmma exchange the 16-byte parts of the rows of 128, 64 or 32 bytes that lie within 128 bytes.
+    template <typename T> T& swizzled(unsigned address, int span = 128) {
+        return at<T>(address ^ (address >> 7 & (span / 16 - 1)) << 4);
+    }
 };
 
 struct Thread {

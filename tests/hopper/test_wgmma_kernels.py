@@ -1,5 +1,6 @@
 """The kernels for Hopper's tensor cores without a GPU: C++ that does the same replaces their PTX."""
 
+import math
 import os
 import subprocess
 from dataclasses import replace
@@ -22,8 +23,8 @@ from gemmbench.planning.problems import Problem
 HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
 HEADERS = [*KERNELS.glob("*.cuh"), *(data_folder("cuda") / "common").glob("*.cuh")]
 SMS = {"wgmma_hybrid": 22}
-CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1, "transpose": 1}
-UNUSED = [0, 0, 0, 0, 0, "A", 0]  # a tensor map
+CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1, "transpose": 1, "arrange": 1}
+UNUSED = [0, 0, 0, 0, 0, 0, "A", 0]  # a tensor map
 ALPHA, BF16, EPILOGUE = 1.5, ml_dtypes.bfloat16, ("bias", "relu")
 CASES = [
     ("wgmma", "BM=128 BN=64", "tn", (136, 72, 33), -0.5),
@@ -61,6 +62,27 @@ FP8_CASES = [
 F32_RESULTS = [
     ("wgmma_ring", "BM=256 BN=64 STAGES=3", "nt", (264, 136, 136), 0.0),
     ("wgmma_cluster", "BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "tn", (264, 133, 71), -0.5),
+]
+WAVE_CASES = [
+    ("BM=64 BN=64 STAGES=4", "nn", (136, 72, 136), 0.0),
+    ("BM=128 BN=128 STAGES=4 CLUSTER_M=2 CLUSTER_N=2", "tt", (264, 264, 200), -0.5),
+    ("BM=64 BN=96 STAGES=4 CLUSTER_K=2", "tn", (72, 104, 200), -0.5),
+    ("BM=64 BN=224 STAGES=5", "nn", (72, 232, 72), 0.0),
+    ("BM=64 BN=8 STAGES=4 CLUSTER_K=4", "nn", (136, 8, 264), 0.0),
+    ("BM=64 BN=16 STAGES=4", "tn", (72, 24, 72), -0.5),
+    ("BM=64 BN=32 STAGES=4 CLUSTER_M=2", "nt", (136, 40, 136), 0.0),
+    ("BM=64 BN=8 STAGES=4 SWAP=1", "nn", (5, 136, 136), -0.5),
+    ("BM=128 BN=16 STAGES=4 CLUSTER_K=2 SWAP=1", "tn", (24, 264, 136), 0.0),
+    ("BM=64 BN=48 STAGES=4 SWAP=1", "tt", (40, 72, 72), -0.5),
+    ("BM=64 BN=96 STAGES=4 CLUSTER_N=2 SWAP=1", "nt", (200, 72, 136), 0.0),
+    ("BM=64 BN=32 STAGES=4 CLUSTER_K=2 SWAP=1", "nn", (21, 77, 135), -0.5),  # rows that TMA cannot fetch or store
+    ("BM=64 BN=64 STAGES=4", "tt", (67, 71, 75), 0.0),
+]
+WAVE_TF32_CASES = [
+    ("BM=64 BN=32 STAGES=4 CLUSTER_K=2", "nn", (72, 40, 100), -0.5),
+    ("BM=64 BN=8 STAGES=4 SWAP=1", "tn", (5, 76, 70), 0.0),
+    ("BM=128 BN=64 STAGES=4", "tt", (131, 67, 45), -0.5),
+    ("BM=64 BN=64 STAGES=4 SWAP=1", "nt", (66, 75, 39), 0.0),
 ]
 TF32_CASES = [
     ("BM=128 BN=128 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", -0.5),
@@ -112,7 +134,7 @@ def launch(tmp_path):
     def run(plan, beta, **arrays):
         program = build_machine(plan)
         params = dict(plan.config.values)
-        own = params.get("CLUSTER_M", 1) * params.get("CLUSTER_N", 1)
+        own = math.prod(params.get(f"CLUSTER_{side}", 1) for side in "MNK")
         arrays["workspace"] = np.frombuffer(bytes(plan.zeroed) + b"\xff" * (plan.workspace - plan.zeroed), np.uint8)
         for name, array in arrays.items():
             (tmp_path / name).write_bytes(array.tobytes())
@@ -128,7 +150,7 @@ def launch(tmp_path):
             numbers += [*geometry.grid[:2], geometry.threads, CLUSTERS.get(symbol, own)]
         for tensor in plan.tensor_maps:
             numbers += (
-                [*tensor.shape, *tensor.strides, *tensor.box, tensor.operand, tensor.offset] if tensor else UNUSED
+                [*tensor.shape, *tensor.strides, *tensor.box, tensor.swizzle, tensor.operand, tensor.offset] if tensor else UNUSED
             )
         done = subprocess.run(
             [program, ".", *map(str, numbers)],
@@ -196,6 +218,17 @@ def test_many_blocks_may_share_a(launch, config, layout, shape, beta):
 def test_blocks_may_share_k(launch, config, layout, shape, beta):
     plan = make_plan("wgmma_splitk", f"BM=128 {config}", layout, shape, sms=9)
     check_integers(launch, with_epilogue(plan) if beta else plan, beta)
+
+
+@pytest.mark.parametrize(("config", "layout", "shape", "beta"), WAVE_CASES)
+def test_tiles_may_be_small_and_their_product_transposed(launch, config, layout, shape, beta):
+    plan = make_plan("wgmma_wave", config, layout, shape)
+    check_integers(launch, with_epilogue(plan) if beta else plan, beta)
+
+
+@pytest.mark.parametrize(("config", "layout", "shape", "beta"), WAVE_TF32_CASES)
+def test_operands_of_32_bits_are_arranged_along_k(launch, config, layout, shape, beta):
+    check_integers(launch, make_plan("wgmma_wave", config, layout, shape, "tf32"), beta)
 
 
 @pytest.mark.parametrize(("config", "layout", "shape", "beta"), HALF_CASES)
