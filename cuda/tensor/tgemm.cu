@@ -126,92 +126,60 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 8, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
-      - wgmma_wave: {BM: 256, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 256, BN: 8, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
-      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
-      - wgmma_splitk: {BN: 64, STAGES: 8}
   - when: halves and M < N and lines > 8 and lines <= 16
     region: narrow16
     candidates:
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 16, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
-      - wgmma_wave: {BM: 256, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
-      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
-      - wgmma_splitk: {BN: 64, STAGES: 8}
   - when: halves and M < N and lines > 16 and lines <= 32
     region: narrow32
     candidates:
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 8], SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 16, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 4, SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
-      - wgmma_wave: {BM: 256, BN: 32, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 24, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
-      - wgmma_splitk: {BN: 64, STAGES: 8}
-      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: halves and M < N and lines > 32 and lines <= 64
     region: narrow64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
-      - wgmma_wave: {BM: 256, BN: 64, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: [1, 4], SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 48, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
-      - wgmma_splitk: {BN: 64, STAGES: 8}
-      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: halves and M >= N and lines > 0 and lines <= 8
     region: narrow8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 8, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
-      - wgmma_wave: {BM: 256, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 256, BN: 8, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
-      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
-      - wgmma_splitk: {BN: 64, STAGES: 8}
   - when: halves and M >= N and lines > 8 and lines <= 16
     region: narrow16
     candidates:
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 16, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
-      - wgmma_wave: {BM: 256, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
-      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
-      - wgmma_splitk: {BN: 64, STAGES: 8}
   - when: halves and M >= N and lines > 16 and lines <= 32
     region: narrow32
     candidates:
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 8], SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 16, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 4, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
-      - wgmma_wave: {BM: 256, BN: 32, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 24, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
-      - wgmma_splitk: {BN: 64, STAGES: 8}
-      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: halves and M >= N and lines > 32 and lines <= 64
     region: narrow64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
-      - wgmma_wave: {BM: 256, BN: 64, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: [1, 4], SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 48, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+  - when: halves and lines > 0 and lines <= 16 and copied > 0
+    region: narrow_copied
+    candidates:
+      - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
+  - when: halves and lines > 16 and lines <= 64 and copied > 0
+    region: narrow_copied
+    candidates:
       - wgmma_splitk: {BN: 64, STAGES: 8}
-      - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: halves and large >= 6 * SMS and K >= 1024 and copied == 0 and N * BYTES_C % 16 == 0
     region: huge
     candidates:
@@ -224,12 +192,12 @@ pick:                           # the model of each candidate's time is said bel
     candidates:
       - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_cluster: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: halves and lines <= 256 and large <= 2 * SMS and M < N
+  - when: halves and lines > 64 and lines <= 256 and large <= 2 * SMS and M < N
     candidates:
       - wgmma_wave: {BM: 256, BN: 64, STAGES: 5, CLUSTER_M: [1, 4], CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-  - when: halves and small <= 2 * SMS
+  - when: halves and lines > 64 and small <= 2 * SMS
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: [0, 1]}
@@ -243,7 +211,7 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_splitk: {BN: [64, 128], STAGES: 6}
       - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: 3}
-  - when: halves and large <= 2 * SMS
+  - when: halves and lines > 64 and large <= 2 * SMS
     candidates:
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: [4, 8], CLUSTER_K: 1, SWAP: 0}
@@ -275,7 +243,7 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
-  - when: BYTES == 4 and large <= 2 * SMS
+  - when: BYTES == 4 and lines > 64 and large <= 2 * SMS
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
