@@ -66,12 +66,13 @@ estimates:                      # in ps
     cluster: CLUSTER_M * CLUSTER_N * CLUSTER_K
     blocks: cluster * cdiv(N if SWAP else M, BM * CLUSTER_M) * cdiv(M if SWAP else N, BN * CLUSTER_N)
     usable: SMS if cluster <= 2 else clustered
-    room: max(1, min(4, SMEM // (STAGES * (BM + BN) * 128 + (4 * BM * BN if CLUSTER_K > 1 else 0) + 1500)))  # on an SM
+    shared: STAGES * (BM + BN) * 128 + (4 * BM * BN if CLUSTER_K > 1 else 0) + 1500
+    room: max(1, min(4, SMEM // shared))    # for blocks on an SM
     alone: cdiv(blocks, usable)         # blocks that an SM computes
     steps: cdiv(cdiv(K, wide), CLUSTER_K)
     moved: blocks * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8    # KB from L2
-    copies: padded * 1000 * call + copy * copied
-    time: 1000 * (start + ends * cdiv(blocks, usable * room)) + step * steps * alone + l2 * moved + dram * (inputs + outputs) + copies
+    memory: l2 * moved + dram * (inputs + outputs) + padded * 1000 * call + copy * copied
+    time: 1000 * (start + ends * cdiv(blocks, usable * room)) + step * steps * alone + memory
   wgmma_cluster:
     cluster: CLUSTER_M * CLUSTER_N
     tiles: cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N)            # of a cluster
@@ -286,7 +287,7 @@ pick:                           # the model of each candidate's time is said bel
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Chooses a kernel by a model of its time. Each candidate has a few constants, which are fitted to a survey of this card
+// Chooses a kernel by a model of its time. Each candidate has a few constants, which are fitted to times on this card
 // (tgemm.costs) or follow from its clock and bandwidth:
 //
 //      time = start + ends * waves           launch and end of each wave of blocks
@@ -302,7 +303,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      few tiles                             wgmma_wave with small tiles, or with slices of K
 //      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
 //      more                                  wgmma_hybrid; wgmma_cluster where rows are not multiples of 16 bytes
-//      tf32                                  the same, and sgemm_stream for up to 16 lines: its products in FP32 are fast
+//      tf32                                  the same, and sgemm_stream for up to 16 lines: products in FP32 are fast
 //                                            enough, since reading the large operand takes most of the time
 //      fp8, 3xtf32, older GPUs               the kernel of that precision, with smaller tiles where C is small
 //
