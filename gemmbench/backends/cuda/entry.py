@@ -59,7 +59,7 @@ class CudaEntry(BackendEntry):
     def why_refused(self, variant: Variant) -> str:
         """Explain which packages, headers or libraries a variant lacks."""
         if variant.is_python:
-            return explain_missing(variant.packages)
+            return explain_missing(variant.packages, variant.python.packages_from)
         return probe.why_no_library() if variant.is_library else why_no_headers(variant)
 
     def architecture(self, sm: int, sms: int) -> Target:

@@ -26,8 +26,8 @@ from gemmbench.planning.files import (
     read_text_file,
 )
 from gemmbench.planning.manifests.code_keys import find_code_file
-from gemmbench.planning.manifests.kernel_code import parse_module
 from gemmbench.planning.manifests.manifest import ManifestReader
+from gemmbench.planning.manifests.python_code import parse_module
 from gemmbench.planning.manifests.variant import Pick, Variant
 from gemmbench.planning.yaml_document import parse_document
 
@@ -91,23 +91,31 @@ def _read_kernel_file(path: Path) -> Variant:
 def read_drafted(path: Path, manifest: str, text: str) -> Variant:
     """Make the variant of a code file from a manifest that is not in any file. Raises SpecError."""
     document = parse_document(manifest, f"{display_path(path)} (drafted manifest)")
-    return replace(ManifestReader(document, path, follow_links(path), text).read(), drafted=True)  # as `file` names it
+    module = parse_module(text, display_path(path)) if path.suffix == ".py" else None
+    reader = ManifestReader(document, path, follow_links(path), text, module)
+    return replace(reader.read(), drafted=True)  # as `file` names it
 
 
 def _read_manifest_file(path: Path) -> Variant:
     document = parse_document(read_text_file(path), display_path(path))
     code = find_code_file(document, path.parent)
-    if code.suffix == ".py":
-        raise document.error_at(
-            ("file",), f"file: {code.name} has its manifest in its docstring; give that file instead"
-        )
-    return ManifestReader(document, path, code, read_code_file(code)).read()
+    if code.suffix != ".py":
+        return ManifestReader(document, path, code, read_code_file(code)).read()
+    text = read_text_file(code)
+    if _has_python_manifest(text):
+        message = f"file: {code.name} has its manifest in its docstring; give that file instead"
+        raise document.error_at(("file",), message)
+    return ManifestReader(document, path, code, text, parse_module(text, display_path(code))).read()
 
 
 def _read_python_file(path: Path) -> Variant:
     location, text = display_path(path), read_text_file(path)
     module = parse_module(text, location)
-    return ManifestReader(parse_document(module.manifest, location, module.first_line), path, path, text, module).read()
+    if module.docstring is None:
+        how = "the file must begin with a docstring of YAML lines, or be described in a .yaml file with `file:`"
+        raise NoManifest(location, 1, f"no manifest: {how}")
+    document = parse_document(module.docstring, location, module.first_line)
+    return ManifestReader(document, path, path, text, module).read()
 
 
 READERS: dict[str, Callable[[Path], Variant]] = {
@@ -124,6 +132,13 @@ SUFFIXES = tuple(READERS)
 
 _FILE_KEY = re.compile(r"^file:([^#\n]+)", re.MULTILINE)
 _DOCSTRING_KEY = re.compile(r"^(?:[rR]?[\"']+)?(?:summary|precisions|params):", re.MULTILINE)
+
+
+def _has_python_manifest(text: str) -> bool:
+    """Return whether a Python text has a line of a manifest, which is in its docstring."""
+    return _DOCSTRING_KEY.search(text) is not None
+
+
 _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
@@ -151,7 +166,7 @@ def _is_variant(path: Path, described: set[Path]) -> bool:
     if path.suffix == ".yaml":
         return True
     if path.suffix == ".py":
-        return _DOCSTRING_KEY.search(_read_text(path) or "summary:") is not None
+        return _has_python_manifest(_read_text(path) or "summary:")
     text = _read_text(path) if follow_links(path) in described else None
     return text is None or _has_manifest(text)
 

@@ -1,0 +1,211 @@
+"""Takes the results that Python functions return: PyTorch tensors and CuPy arrays with memory of their own.
+
+A result stays where the function put it while launches are timed. Afterwards it is copied to C, where it is checked
+like that of any kernel. Before a window, the memory that the package hands out next is filled with NaN. Elements that
+the function does not write then cannot hold an old result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Protocol
+
+from gemmbench.backends.cuda.device_arrays import DeviceArray
+from gemmbench.errors import LaunchError
+
+NAN_BYTE = 0xFF
+_SPARE_BLOCKS = 2
+"""Blocks to fill besides one for each result, since a function may take temporary memory of the same size first."""
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What a returned array is: its shape, element type, place such as `cuda:0`, and address."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    place: str
+    address: int
+
+
+class _Library(Protocol):
+    """What a package of arrays must do. All work is queued on its current stream."""
+
+    def is_array(self, value: object) -> bool:
+        """Return whether a value is one of its arrays, and none of a subclass, which may compute when it is read."""
+
+    def describe(self, array: Any) -> _Facts:
+        """Return facts about an array."""
+
+    def copy(self, array: Any, target: DeviceArray) -> None:
+        """Copy an array to memory of gemmbench."""
+
+    def allocate(self, nbytes: int) -> Any:
+        """Return an array of bytes."""
+
+
+@dataclass(frozen=True)
+class _Torch:
+    """PyTorch on GPU number `device`."""
+
+    torch: Any
+    device: int
+    kinds = "a torch.Tensor"
+
+    def is_array(self, value: object) -> bool:
+        """See _Library."""
+        return type(value) is self.torch.Tensor
+
+    def describe(self, array: Any) -> _Facts:
+        """See _Library."""
+        return _Facts(tuple(array.shape), str(array.dtype).rpartition(".")[2], str(array.device), array.data_ptr())
+
+    def copy(self, array: Any, target: DeviceArray) -> None:
+        """See _Library."""
+        self.torch.from_dlpack(target).copy_(array)
+
+    def allocate(self, nbytes: int) -> Any:
+        """See _Library."""
+        return self.torch.empty(nbytes, dtype=self.torch.uint8, device=f"cuda:{self.device}")
+
+
+@dataclass(frozen=True)
+class _Cupy:
+    """CuPy on the current GPU."""
+
+    cupy: Any
+    kinds = "a cupy.ndarray"
+
+    def is_array(self, value: object) -> bool:
+        """See _Library."""
+        return type(value) is self.cupy.ndarray
+
+    def describe(self, array: Any) -> _Facts:
+        """See _Library."""
+        return _Facts(tuple(array.shape), array.dtype.name, f"cuda:{array.device.id}", array.data.ptr)
+
+    def copy(self, array: Any, target: DeviceArray) -> None:
+        """See _Library."""
+        self.cupy.from_dlpack(target)[...] = array
+
+    def allocate(self, nbytes: int) -> Any:
+        """See _Library."""
+        return self.cupy.empty(nbytes, "uint8")
+
+
+@dataclass(frozen=True)
+class InputRange:
+    """The bytes of an operand that a result must not lie in."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass
+class ReturnedArrays:
+    """The last result of each launch of a function, by the number of the launch's operand set.
+
+    `library` is "torch" or "cupy", and `targets` are the C of each set as the function would see it. `inputs` are the
+    operands of all sets. `fill_nan` queues a write of NaN to a number of bytes at an address. The arrays of a recorded
+    graph are kept apart, because replays write to them.
+    """
+
+    library: str
+    device: int
+    targets: Sequence[DeviceArray]
+    inputs: Sequence[InputRange]
+    fill_nan: Callable[[int, int], None]
+    _held: dict[int, Any] = field(default_factory=dict)
+    _recorded: dict[int, Any] = field(default_factory=dict)
+    _pools: object = None
+
+    @property
+    def _arrays(self) -> _Torch | _Cupy:
+        module = sys.modules[self.library]
+        return _Torch(module, self.device) if self.library == "torch" else _Cupy(module)
+
+    def drop(self, number: int) -> None:
+        """Release the last result of a set before its next launch, so that its memory can be used again."""
+        self._held.pop(number, None)
+
+    def hold(self, number: int, result: object) -> None:
+        """Keep the result of a launch."""
+        self._held[number] = result
+
+    def prepare(self) -> None:
+        """Release all results, and fill the memory of the next ones, and of those of a graph, with NaN."""
+        arrays, target = self._arrays, self.targets[0]
+        nbytes = prod(target.shape) * _ITEM_BYTES[target.dtype]
+        # A function that returns an old result again, without computing it, then returns NaN.
+        filled = [result for each in (self._held, self._recorded) for result in each.values()]
+        self._held.clear()
+        filled += [arrays.allocate(nbytes) for _ in range(len(self.targets) + _SPARE_BLOCKS)]
+        for array in filled:
+            self.fill_nan(arrays.describe(array).address, nbytes)
+
+    def copy_to_targets(self, recorded: bool) -> None:
+        """Copy the results of the last launches to C, in the order of the launches.
+
+        With `recorded`, they are followed by those of the graph. Raises LaunchError for a result of another kind,
+        shape, type or GPU, and for one in memory that is in use.
+        """
+        for results in (self._held, self._recorded) if recorded else (self._held,):
+            self._check_distinct(results)
+            for number, result in results.items():
+                self.find_address(number, result)
+                self._arrays.copy(result, self.targets[number])
+
+    def find_last(self) -> int:
+        """Return the address of the last result. Raises LaunchError as `copy_to_targets` does."""
+        number, result = list(self._held.items())[-1]
+        return self.find_address(number, result)
+
+    def find_address(self, number: int, result: object) -> int:
+        """Return the address of a result after checking it. Raises LaunchError."""
+        arrays, target = self._arrays, self.targets[number]
+        if not arrays.is_array(result):
+            kind = f"{type(result).__module__}.{type(result).__qualname__}".removeprefix("builtins.")
+            raise LaunchError(f"returned {'nothing' if result is None else kind}; return {arrays.kinds}")
+        facts = arrays.describe(result)
+        shape, wanted = ("x".join(map(str, each)) for each in (facts.shape, target.shape))
+        if facts.shape != target.shape:
+            raise LaunchError(f"returned an array of {shape}; C is {wanted}")
+        if facts.dtype != target.dtype:
+            raise LaunchError(f"returned an array of {facts.dtype}; C is {target.dtype}")
+        if facts.place != f"cuda:{self.device}":
+            raise LaunchError(
+                f"returned an array on {facts.place}; return it on the GPU of A and B, cuda:{self.device}"
+            )
+        end = facts.address + prod(facts.shape) * _ITEM_BYTES[facts.dtype]
+        for each in self.inputs:
+            if facts.address < each.end and each.start < end:
+                advice = "leave out `returns`" if each.name == "C" else "allocate the result"
+                raise LaunchError(f"returned the memory of its argument {each.name}; {advice}")
+        return facts.address
+
+    def _check_distinct(self, results: dict[int, Any]) -> None:
+        """Raise LaunchError if two results that are both in use lie in the same memory."""
+        addresses = [self.find_address(number, result) for number, result in results.items()]
+        if len(set(addresses)) < len(addresses):
+            raise LaunchError(
+                "returned the same memory for several launches, so that a later one overwrites an earlier result; "
+                "allocate the result in each call, or write it to C and leave out `returns`"
+            )
+
+    def keep_for_graph(self, pools: object) -> None:
+        """Keep what was returned while a graph was recorded: replays write to it. `pools` are its memory."""
+        self._recorded, self._held, self._pools = self._held, {}, pools
+
+    def release(self) -> None:
+        """Release the results of launches that are no graph."""
+        self._held.clear()
+
+
+_ITEM_BYTES = {
+    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int32": 4, "int8": 1,
+    "float8_e4m3fn": 1, "float8_e5m2": 1,
+}  # fmt: skip
