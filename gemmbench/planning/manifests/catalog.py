@@ -134,6 +134,11 @@ _FILE_KEY = re.compile(r"^file:([^#\n]+)", re.MULTILINE)
 _DOCSTRING_KEY = re.compile(r"^(?:[rR]?[\"']+)?(?:summary|precisions|params):", re.MULTILINE)
 
 
+def _has_any_manifest(path: Path, text: str) -> bool:
+    """Return whether a file of code has a manifest."""
+    return _has_python_manifest(text) if path.suffix == ".py" else _has_manifest(text)
+
+
 def _has_python_manifest(text: str) -> bool:
     """Return whether a Python text has a line of a manifest, which is in its docstring."""
     return _DOCSTRING_KEY.search(text) is not None
@@ -196,7 +201,7 @@ def is_path(name: str) -> bool:
     return Path(name).suffix in (*SUFFIXES, *_CODE) and (os.sep in name or is_file(Path(name)))
 
 
-_CODE = (".cu", ".cuh")
+_CODE = (".cu", ".cuh", ".py")
 """The suffixes of files that need no manifest."""
 
 
@@ -340,7 +345,7 @@ class Catalog:
     def _read_path(self, name: str) -> Variant:
         """Return the variant of the file that a path names. The file may need a draft."""
         path, kernel = self._paths[name], _split_kernel(name)[1]
-        if self._draft and path.suffix in _CODE and not _has_manifest(text := read_code_file(path)):
+        if self._draft and path.suffix in _CODE and not _has_any_manifest(path, text := read_code_file(path)):
             _check_end(text, display_path(path))
             return self._draft(path, kernel)
         if kernel:
