@@ -95,7 +95,7 @@ class Examiner:
         if self.gate is None:
             return False
         if bound.returned is not None:
-            return self._returns_late(function, call, bound.returned, nbytes, seconds)
+            return self._returns_late(function, call, bound.returned, seconds)
         with pattern_in(at, nbytes, self.side) as holds_pattern, _held(self.gate, self.stream):
             call()
             if self.gate.expired:
@@ -108,9 +108,7 @@ class Examiner:
                 )
         return False
 
-    def _returns_late(
-        self, function: PythonFunction, call: Call, returned: ReturnedArrays, nbytes: int, seconds: float
-    ) -> bool:
+    def _returns_late(self, function: PythonFunction, call: Call, returned: ReturnedArrays, seconds: float) -> bool:
         """Find out whether calls that return their result wait for the GPU.
 
         When a call has returned behind the closed gate, a pattern is written to its result. Work on the stream comes
@@ -118,7 +116,7 @@ class Examiner:
         """
         assert self.gate is not None, "it is closed here"
         synchronize = load_driver().Context.synchronize
-        returned.prepare()
+        returned.prepare(1)
         synchronize()
         with ExitStack() as restored:
             with _held(self.gate, self.stream):
@@ -126,7 +124,7 @@ class Examiner:
                 if self.gate.expired:
                     return True
                 time.sleep(min(max(_LEAST_WAIT, 2 * seconds), _MOST_WAIT))
-                at = returned.find_last()
+                at, nbytes = returned.find_last(), returned.nbytes
                 was_computed = not _holds_nan(at, nbytes, self.side)
                 holds_pattern = restored.enter_context(pattern_in(at, nbytes, self.side))
             synchronize()
@@ -258,9 +256,10 @@ class FunctionLane:
         handle = DEFAULT if variant.python.default_stream else (stream or self.stream).handle
         return PythonFunction(variant, handle, self.device, memory)
 
-    def prepare(self, bound: BoundFunction) -> None:
+    def prepare(self, calls: Calls, launches: int) -> None:
         """Make a function ready for its next launches. Raises PlanError and pycuda's errors."""
-        bound.prepare(SetupLane(self.checksums, partial(pattern_in, stream=self.side)))
+        bound, lane = calls.function, SetupLane(self.checksums, partial(pattern_in, stream=self.side))
+        bound.prepare(lane, launches * bound.count // len(calls.queue))
 
     def bind(
         self,
@@ -279,7 +278,7 @@ class FunctionLane:
         """
         examiner = Examiner(self.stream, self.gate, self.side)
         load_driver().Context.synchronize()
-        self.prepare(calls.function)
+        self.prepare(calls, 1)
         if function.findings is None:
             function.findings = examiner.examine(function, calls, *result)
         elif not known:
@@ -319,17 +318,18 @@ class FunctionTimer(WindowTimer):
 
     def time(self, launches: int) -> Window:
         """See WindowTimer. Also raises LaunchError for a leak, and for a result that cannot be used."""
-        with self._watch_calls(recorded=self._calls.graphs is not None):
+        recorded = self._calls.graphs is not None
+        with self._watch_calls(0 if recorded else launches, recorded):
             return super().time(launches)
 
     def time_exactly(self, launches: int) -> Window:
         """See WindowTimer. Also raises LaunchError for a leak, and for a result that cannot be used."""
-        with self._watch_calls(recorded=False):
+        with self._watch_calls(launches, recorded=False):
             return super().time_exactly(launches)
 
     @contextmanager
-    def _watch_calls(self, recorded: bool) -> Iterator[None]:
-        self._prepare()
+    def _watch_calls(self, launches: int, recorded: bool) -> Iterator[None]:
+        self._prepare(launches)
         with translate_errors(self._errors, self._calls.launch):
             with self._function.watch_memory():
                 yield
@@ -337,24 +337,24 @@ class FunctionTimer(WindowTimer):
 
     def time_alone(self) -> float:
         """See WindowTimer."""
-        self._prepare()
+        self._prepare(1)
         return super().time_alone()
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
         """See WindowTimer."""
-        self._prepare()
+        self._prepare(launches)
         yield from super().sustain(launches, watch)
 
     def profile(self) -> None:
         """See WindowTimer."""
-        self._prepare()
+        self._prepare(1)
         super().profile()
 
-    def _prepare(self) -> None:
+    def _prepare(self, launches: int) -> None:
         """Wait until operands are written, and make the function ready."""
         with translate_errors(self._errors, self._calls.launch):
             load_driver().Context.synchronize()
-            self._lane.prepare(self._calls.function)
+            self._lane.prepare(self._calls, launches)
 
 
 def _read_free_memory() -> int:

@@ -291,8 +291,13 @@ class BoundFunction:
         if self.returned is not None:
             self.returned.release()
 
-    def prepare(self, lane: SetupLane) -> None:
-        """Make everything ready for the next launches: B as `setup` prepares it, and memory for results.
+    @property
+    def count(self) -> int:
+        """The number of operand sets; in a batch that is computed product by product, one for each product."""
+        return len(self._sets)
+
+    def prepare(self, lane: SetupLane, calls: int) -> None:
+        """Make everything ready for the next calls: B as `setup` prepares it, and memory for results.
 
         Operands must have been written. Waits for the GPU. Raises PlanError.
         """
@@ -300,7 +305,7 @@ class BoundFunction:
         if self._setup is not None:
             self._prepare_b(self._setup, lane)
         if self.returned is not None:
-            self.returned.prepare()
+            self.returned.prepare(calls)
             load_driver().Context.synchronize()
 
     def _prepare_b(self, setup: ParsedCall, lane: SetupLane) -> None:

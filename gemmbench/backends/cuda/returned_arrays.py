@@ -40,8 +40,11 @@ class _Library(Protocol):
     def describe(self, array: Any) -> _Facts:
         """Return facts about an array."""
 
-    def copy(self, array: Any, target: DeviceArray) -> None:
-        """Copy an array to memory of gemmbench."""
+    def view(self, target: DeviceArray) -> Any:
+        """Return memory of gemmbench as an array."""
+
+    def copy(self, array: Any, target: Any) -> None:
+        """Copy an array to another."""
 
     def allocate(self, nbytes: int) -> Any:
         """Return an array of bytes."""
@@ -63,9 +66,13 @@ class _Torch:
         """See _Library."""
         return _Facts(tuple(array.shape), str(array.dtype).rpartition(".")[2], str(array.device), array.data_ptr())
 
-    def copy(self, array: Any, target: DeviceArray) -> None:
+    def view(self, target: DeviceArray) -> Any:
         """See _Library."""
-        self.torch.from_dlpack(target).copy_(array)
+        return self.torch.from_dlpack(target)
+
+    def copy(self, array: Any, target: Any) -> None:
+        """See _Library."""
+        target.copy_(array)
 
     def allocate(self, nbytes: int) -> Any:
         """See _Library."""
@@ -87,9 +94,13 @@ class _Cupy:
         """See _Library."""
         return _Facts(tuple(array.shape), array.dtype.name, f"cuda:{array.device.id}", array.data.ptr)
 
-    def copy(self, array: Any, target: DeviceArray) -> None:
+    def view(self, target: DeviceArray) -> Any:
         """See _Library."""
-        self.cupy.from_dlpack(target)[...] = array
+        return self.cupy.from_dlpack(target)
+
+    def copy(self, array: Any, target: Any) -> None:
+        """See _Library."""
+        target[...] = array
 
     def allocate(self, nbytes: int) -> Any:
         """See _Library."""
@@ -121,12 +132,18 @@ class ReturnedArrays:
     fill_nan: Callable[[int, int], None]
     _held: dict[int, Any] = field(default_factory=dict)
     _recorded: dict[int, Any] = field(default_factory=dict)
+    _views: dict[int, Any] = field(default_factory=dict)
     _pools: object = None
 
     @property
     def _arrays(self) -> _Torch | _Cupy:
         module = sys.modules[self.library]
         return _Torch(module, self.device) if self.library == "torch" else _Cupy(module)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of one result."""
+        return prod(self.targets[0].shape) * _ITEM_BYTES[self.targets[0].dtype]
 
     def drop(self, number: int) -> None:
         """Release the last result of a set before its next launch, so that its memory can be used again."""
@@ -136,16 +153,18 @@ class ReturnedArrays:
         """Keep the result of a launch."""
         self._held[number] = result
 
-    def prepare(self) -> None:
-        """Release all results, and fill the memory of the next ones, and of those of a graph, with NaN."""
-        arrays, target = self._arrays, self.targets[0]
-        nbytes = prod(target.shape) * _ITEM_BYTES[target.dtype]
+    def prepare(self, calls: int) -> None:
+        """Release all results, and fill the memory of the next ones, and of those of a graph, with NaN.
+
+        At most `calls` results are then in use at the same time.
+        """
+        arrays = self._arrays
         # A function that returns an old result again, without computing it, then returns NaN.
         filled = [result for each in (self._held, self._recorded) for result in each.values()]
         self._held.clear()
-        filled += [arrays.allocate(nbytes) for _ in range(len(self.targets) + _SPARE_BLOCKS)]
+        filled += [arrays.allocate(self.nbytes) for _ in range(min(calls, len(self.targets)) + _SPARE_BLOCKS)]
         for array in filled:
-            self.fill_nan(arrays.describe(array).address, nbytes)
+            self.fill_nan(arrays.describe(array).address, self.nbytes)
 
     def copy_to_targets(self, recorded: bool) -> None:
         """Copy the results of the last launches to C, in the order of the launches.
@@ -156,8 +175,9 @@ class ReturnedArrays:
         for results in (self._held, self._recorded) if recorded else (self._held,):
             self._check_distinct(results)
             for number, result in results.items():
-                self.find_address(number, result)
-                self._arrays.copy(result, self.targets[number])
+                if number not in self._views:
+                    self._views[number] = self._arrays.view(self.targets[number])
+                self._arrays.copy(result, self._views[number])
 
     def find_last(self) -> int:
         """Return the address of the last result. Raises LaunchError as `copy_to_targets` does."""
@@ -180,9 +200,8 @@ class ReturnedArrays:
             raise LaunchError(
                 f"returned an array on {facts.place}; return it on the GPU of A and B, cuda:{self.device}"
             )
-        end = facts.address + prod(facts.shape) * _ITEM_BYTES[facts.dtype]
         for each in self.inputs:
-            if facts.address < each.end and each.start < end:
+            if facts.address < each.end and each.start < facts.address + self.nbytes:
                 advice = "leave out `returns`" if each.name == "C" else "allocate the result"
                 raise LaunchError(f"returned the memory of its argument {each.name}; {advice}")
         return facts.address

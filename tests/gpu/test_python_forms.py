@@ -1,0 +1,150 @@
+"""Python functions as people write them, on a GPU: each key of the manifest, hostile twins, no manifest."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.gpu.foreign_runs import gemmbench, run_among_healthy
+from tests.gpu.test_python_variants import IS_SHARED, need
+
+FOLDER = Path(__file__).parents[1] / "foreign" / "python"
+WRITTEN = Path(__file__).parents[1] / "foreign" / "python_as_written"
+SIZE = "35x129x133"
+HONEST = (
+    "returns_result",
+    "returns_transposed_memory",
+    "returns_from_cupy",
+    "returns_alpha_beta",
+    "default_stream_declared",
+    "joins_its_stream",
+    "prepares_b",
+    "views_of_operands",
+    "takes_batches",
+)
+NO_GRAPHS = {
+    "default_stream_declared": "launches on the default stream, which cannot be recorded as a CUDA graph",
+    "prepares_b": "prepares B before launches",
+}
+NOTHING = "computed nothing: it returned an earlier result, or memory that it did not write"
+HOSTILE = {
+    "returns_first_result": ("failed", NOTHING),
+    "remembers_addresses": ("failed", NOTHING),
+    "returns_one_buffer": ("failed", "returned the same memory for several launches"),
+    "returns_from_side_stream": (
+        "failed",
+        "launched on another stream: its result was there while the stream was held",
+    ),
+    "setup_computes_product": ("wrong", ""),
+    "setup_raises": ("failed", "setup_raises.py:16: ValueError: cannot pack 133 rows"),
+    "returns_part_of_a": ("failed", "returned the memory of its argument A; allocate the result"),
+    "returns_unwritten": ("wrong", "never written"),
+    "returns_lazy": ("failed", "Lazy; return a torch.Tensor"),
+    "returns_wrong_type": ("failed", "returned an array of float16; C is float32"),
+    "returns_wrong_shape": ("failed", "returned an array of 129x35; C is 35x129"),
+    "returns_on_host": ("failed", "returned an array on cpu; return it on the GPU of A and B"),
+    "returns_nothing": ("failed", "returned nothing; return a torch.Tensor"),
+}
+
+
+def run(folder, names):
+    limits = "--max-time", "0.2", "--compile-limit", "120", "--launch-limit", "20"
+    return run_among_healthy(folder, names, "--kernels", FOLDER, "--sizes", SIZE, "--rounds", "10", *limits)
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """Functions that are right, those that cannot be recorded apart from the others, whose rows they change."""
+    need("torch", "cupy")
+    recorded = [name for name in HONEST if name not in NO_GRAPHS]
+    rows = run(tmp_path_factory.mktemp("honest"), recorded)
+    return rows | run(tmp_path_factory.mktemp("unrecorded"), list(NO_GRAPHS))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """Functions whose results cannot be trusted."""
+    need("torch")
+    return run(tmp_path_factory.mktemp("hostile"), list(HOSTILE))
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_a_function_that_is_right_is_ok_and_names_its_packages(honest, name):
+    row = honest[name]
+    assert row["status"] == "ok", row["reason"]
+    assert row["libraries"]["cupy" if name == "returns_from_cupy" else "torch"].count(".") >= 1
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_what_is_returned_is_recorded_as_a_graph_unless_the_row_says_why_not(honest, name):
+    row = honest[name]
+    if name in NO_GRAPHS:
+        assert not row.get("graph") and NO_GRAPHS[name] in row["no_graph"]
+    elif IS_SHARED and not row["graph"]:
+        pytest.skip("launches were not short beside other tests: run pytest without -n")
+    else:
+        assert (row["graph"], row["no_graph"]) == (True, "")
+    assert row.get("gated", True)
+
+
+def test_the_time_of_setup_is_in_its_row_alone(honest):
+    assert honest["prepares_b"]["setup_seconds"] > 0
+    assert not any(row.get("setup_seconds") for name, row in honest.items() if name != "prepares_b")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_function_ends_in_its_row_with_its_cause(hostile, name):
+    status, words = HOSTILE[name]
+    assert hostile[name]["status"] == status, hostile[name]["reason"]
+    assert words in hostile[name]["reason"]
+
+
+@pytest.mark.parametrize("name", [name for name in HONEST if name != "takes_batches"])
+def test_a_function_is_right_at_every_usual_size(tmp_path, name):
+    need("torch", "cupy")
+    done = gemmbench(tmp_path, "verify", FOLDER / f"{name}.py", "--sizes", f"1,17,{SIZE},300x200x100")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_function_that_takes_batches_gets_all_products_at_once(tmp_path):
+    need("torch")
+    done = gemmbench(tmp_path, "verify", FOLDER / "takes_batches.py", "--sizes", f"{SIZE},3*{SIZE}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_function_without_batches_is_called_for_each_product(tmp_path):
+    need("torch")
+    done = gemmbench(tmp_path, "verify", FOLDER / "returns_result.py", "--sizes", f"3*{SIZE}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "packages"),
+    [
+        ("model_new", ("torch",)),
+        ("submission", ("torch",)),
+        ("submission_in_place", ("torch",)),
+        ("triton_function", ("torch", "triton")),
+    ],
+)
+def test_a_file_as_it_was_written_gets_a_verdict_in_one_command(tmp_path, monkeypatch, name, packages):
+    need(*packages)
+    if name == "model_new" and shutil.which("ninja") is None:
+        pytest.skip("load_inline needs ninja")
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
+    done = gemmbench(tmp_path, "verify", WRITTEN / f"{name}.py", "--compile-limit", "400")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "has no manifest; it is called as" in done.stderr
+
+
+def test_a_file_as_it_was_written_is_timed(tmp_path):
+    need("torch")
+    command = "run", WRITTEN / "submission.py", "--sizes", "256", "--precision", "f16", "--rounds", "4"
+    done = gemmbench(tmp_path, *command, "--max-time", "0.2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["status"] for row in rows if row["row"] == "record" and row["variant"].endswith("submission.py")] == [
+        "ok"
+    ]
