@@ -712,6 +712,14 @@ def test_a_python_file_is_called_as_it_asks_for_and_its_manifest_is_kept(folder,
     assert (kept.code, kept.err) == (0, "") and "./kept.yaml" in kept.out
 
 
+def test_a_pass_follows_a_function_that_writes_c_and_none_that_returns_it(folder, gemmbench):
+    (folder / "two.py").write_text("import torch\ndef matmul(a, b): return a @ b\ndef gemm(a, b, out): pass\n")
+    options = "--device", "fake", "--sizes", "33", "--epilogue", "relu"
+    assert gemmbench("verify", "./two.py:gemm", *options).code == 0
+    said = gemmbench("verify", "./two.py:matmul", *options)
+    assert "returns its result, so no pass can apply --epilogue to C" in said.out
+
+
 def test_another_function_of_a_python_file_is_named_after_a_colon(folder, gemmbench):
     (folder / "two.py").write_text("import torch\ndef matmul(a, b): return a @ b\ndef gemm(a, b, out): pass\n")
     said = gemmbench("verify", "./two.py:matmul", "--device", "fake")

@@ -113,6 +113,17 @@ def test_a_function_that_takes_batches_gets_all_products_at_once(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_pass_follows_a_function_that_writes_c_on_its_stream(tmp_path):
+    need("torch")
+    epilogue = "--sizes", SIZE, "--epilogue", "bias,relu"
+    done = gemmbench(tmp_path, "verify", FOLDER / "takes_batches.py", *epilogue)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = gemmbench(tmp_path, "run", FOLDER / "takes_batches.py", "tiled", *epilogue, "--max-time", "0.2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = gemmbench(tmp_path, "verify", FOLDER / "returns_result.py", *epilogue)
+    assert "returns its result, so no pass can apply --epilogue to C" in done.stdout
+
+
 def test_a_function_without_batches_is_called_for_each_product(tmp_path):
     need("torch")
     done = gemmbench(tmp_path, "verify", FOLDER / "returns_result.py", "--sizes", f"3*{SIZE}")

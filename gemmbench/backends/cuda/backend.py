@@ -197,9 +197,9 @@ class CudaBackend:
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
         with translate_errors(errors, name):
-            calls = join_calls([_step_calls(step, memory) for step in steps])
             if isinstance(steps[0].loaded, PythonFunction):
-                return self._bind_function(steps[0], calls, memory, graph, turns, rotation)
+                return self._bind_function(steps, memory, graph, turns, rotation)
+            calls = join_calls([_step_calls(step, memory) for step in steps])
             calls = replace(calls, overlap=self._find_overlap(steps, calls))
             if graph:
                 calls = record_graphs(calls, self._stream)
@@ -210,11 +210,16 @@ class CudaBackend:
             return WindowTimer(calls, errors, self._stream, clock, gate, rotation, all(known), self._flush)
 
     def _bind_function(
-        self, step: Step, calls: Calls, memory: Memory, graph: bool, turns: int, rotation: Rotation | None
+        self, steps: Sequence[Step], memory: Memory, graph: bool, turns: int, rotation: Rotation | None
     ) -> WindowTimer:
+        """Bind a Python function, and the passes that follow it, which then run on its stream."""
+        step, *passes = steps
+        lane = self._choose_lane(step.plan.variant)
+        moved = [replace(each, loaded=each.loaded.move_to(lane.stream)) for each in passes]
+        calls = join_calls([_step_calls(each, memory) for each in (step, *moved)])
         at = cast(DeviceMemory, memory).address + step.sets[0]["C"]
         result, known = (at, step.plan.problem.operand_bytes("C")), self._note_binding(step)
-        return self._choose_lane(step.plan.variant).bind(step.loaded, calls, result, known, graph, turns, rotation)
+        return lane.bind(step.loaded, calls, result, known, graph, turns, rotation)
 
     def _find_overlap(self, steps: Sequence[Step], calls: Calls) -> str:
         """Find out whether products overlap if code launches its own kernels.

@@ -7,6 +7,7 @@ import os
 import struct
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -312,6 +313,12 @@ class Kernel:
         module = BindingsModule(path) if attributes else load_cubin(path, arch)
         self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
+
+    def move_to(self, stream: Any) -> Kernel:
+        """Return the same kernels, launched on another stream."""
+        moved = copy(self)
+        moved._stream = stream
+        return moved
 
     def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a launch on each operand set.

@@ -53,8 +53,8 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
             )
         fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.takes(name)]
         return f"{' and '.join(fixed)}: its `{'call' if variant.is_python else 'args'}` has no such argument"
-    if problem.epilogue and variant.is_python:
-        return "is a Python function, and --epilogue works with kernels and libraries only"
+    if problem.epilogue and variant.python.returns:
+        return "returns its result, so no pass can apply --epilogue to C; only functions that write C can be followed"
     return explain_unfit_device(variant, target)
 
 
