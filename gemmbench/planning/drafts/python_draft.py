@@ -263,11 +263,22 @@ def _read_constants(body: Sequence[ast.stmt], known: Mapping[str, int]) -> dict[
     """Return the whole numbers that assignments give to names."""
     constants = dict(known)
     for node in body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            value = _evaluate(node.value, constants)
+        for name, written in _list_assigned(node):
+            value = _evaluate(written, constants)
             if value is not None:
-                constants[node.targets[0].id] = value
+                constants[name] = value
     return constants
+
+
+def _list_assigned(node: ast.stmt) -> list[tuple[str, ast.expr]]:
+    """Return the names that `M = 8` or `M, N = 8, 9` assigns, with their values."""
+    if not isinstance(node, ast.Assign):
+        return []
+    target, value = node.targets[0], node.value
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = list(zip(target.elts, value.elts, strict=True))
+    return [(each.id, written) for each, written in pairs if isinstance(each, ast.Name)]
 
 
 _MAKERS = ("rand", "randn", "empty", "zeros", "ones", "randint")

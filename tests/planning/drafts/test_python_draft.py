@@ -1,6 +1,7 @@
 """Manifests of Python files: KernelBench, GPU MODE, plain functions, and bindings of CUDA text in a string."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,7 @@ def get_inputs():
     ("body", "layout", "precision", "size"),
     [
         ("return [torch.rand(128, 64), torch.rand(64, 32)]", "nn", "f32", "128x32x64"),
+        ("M, K = 64, 8 * 2; return [torch.rand(M, K), torch.rand(K, 8)]", "nn", "f32", "64x8x16"),
         ("M = 2 * SIZE; A = torch.rand(M, 8); B = torch.rand(32, 8).cuda(); return [A, B]", "nt", "f32", "2048x32x8"),
         ("return [torch.randn((64, 16)).half(), torch.randn((64, 8)).half()]", "tn", "f16", "16x8x64"),
         ("return [torch.rand(64, 16, dtype=torch.bfloat16), torch.rand(8, 64)]", "tt", "bf16", "16x8x64"),
@@ -131,6 +133,12 @@ def test_text_of_cuda_that_nothing_launches_is_explained(draft):
 def test_a_file_without_a_product_is_refused(draft, text):
     with pytest.raises(UsageError, match=r"mine.py: no function of it takes A and B; write a function such as"):
         draft(text)
+
+
+def test_the_manifest_in_the_guide_is_what_is_drafted():
+    folder = Path(__file__).parents[3] / "docs" / "guides" / "my-python"
+    path = folder / "model_new.py"
+    assert draft_python(path.read_text(), path, folder).text == (folder / "model.yaml").read_text()
 
 
 def test_text_that_is_not_python_is_an_error_on_its_line(draft):
