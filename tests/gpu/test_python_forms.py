@@ -44,6 +44,9 @@ HOSTILE = {
     "returns_wrong_type": ("failed", "returned an array of float16; C is float32"),
     "returns_wrong_shape": ("failed", "returned an array of 129x35; C is 35x129"),
     "returns_on_host": ("failed", "returned an array on cpu; return it on the GPU of A and B"),
+    "patches_clock": ("failed", "patches_clock.py replaces Event.time_since of code that measures and compares"),
+    "patches_comparison": ("failed", "replaces numpy.array_equal of code that measures and compares"),
+    "patches_copy": ("failed", ""),  # it computes nothing in its call, and it replaces what reads its result
     "returns_nothing": ("failed", "returned nothing; return a torch.Tensor"),
 }
 

@@ -25,6 +25,7 @@ from gemmbench.backends.cuda.python_functions import (
     has_private_memory,
     private_memory,
 )
+from gemmbench.backends.cuda.python_modules import check_shared_code
 from gemmbench.backends.cuda.returned_arrays import NAN_BYTE, ReturnedArrays
 from gemmbench.backends.cuda.window import Calls, WindowTimer
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, PlanError
@@ -283,6 +284,7 @@ class FunctionLane:
             function.findings = examiner.examine(function, calls, *result)
         elif not known:
             examiner.run(calls.queue[0])
+        check_shared_code(function.variant)
         findings = function.findings
         calls = replace(calls, kernels=findings.kernels, no_graph=findings.no_graph, overlap=findings.overlap)
         if graph or turns:
@@ -334,6 +336,7 @@ class FunctionTimer(WindowTimer):
             with self._function.watch_memory():
                 yield
             self._calls.function.finish(recorded)
+        check_shared_code(self._function.variant)
 
     def time_alone(self) -> float:
         """See WindowTimer."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import linecache
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -30,8 +31,11 @@ def load_module(variant: Variant) -> ModuleType:
     """
     name = _name_module(variant)
     if name not in sys.modules:
-        with explain_errors(variant), _keep_own_code(variant):
+        with explain_errors(variant):
             _import_packages_from(variant)
+            if variant.python.library:
+                import_module(variant.python.library)  # so that what it is before the module runs is known
+        with explain_errors(variant), _keep_shared_code(variant):
             sys.modules[name] = _run_module(name, variant)
             _check_origins(variant)
     return sys.modules[name]
@@ -43,23 +47,80 @@ def forget_module(variant: Variant) -> None:
 
 
 @contextmanager
-def _keep_own_code(variant: Variant) -> Iterator[None]:
-    """Restore functions and classes of gemmbench that the `with` block replaces, such as its timer.
+def _keep_shared_code(variant: Variant) -> Iterator[None]:
+    """Restore functions and classes that the `with` block replaces, such as the timer of gemmbench.
 
     Raises LaunchError if it replaces any, because the rows of a batch share them.
     """
-    before = [(owner, name, value) for owner in _list_own_code() for name, value in list(vars(owner).items())]
-    changed = []
+    _shared[:] = _list_shared_code()
     try:
         yield
     finally:
-        for owner, name, value in before:
-            if _is_code(value) and vars(owner).get(name) is not value:
-                setattr(owner, name, value)
-                changed.append(f"{owner.__name__}.{name}")
+        changed = _restore_shared_code()
     if changed:
         sys.modules.pop(_name_module(variant), None)
-        raise LaunchError(f"{variant.path} replaces {changed[0]} of gemmbench, which its rows share; do not change it")
+        raise LaunchError(_explain_change(variant, changed))
+
+
+def check_shared_code(variant: Variant) -> None:
+    """Raise LaunchError if calls of a function have replaced code that rows share. The code is restored."""
+    if changed := _restore_shared_code():
+        forget_module(variant)
+        raise LaunchError(_explain_change(variant, changed))
+
+
+def _explain_change(variant: Variant, changed: str) -> str:
+    owner = "gemmbench, which its rows share" if changed.startswith(_PACKAGE) else "code that measures and compares"
+    name = changed.removeprefix(f"{_PACKAGE}:")
+    return f"{find_source_path(variant)} replaces {name} of {owner}; do not change it"
+
+
+_Shared = tuple[ModuleType | type, str, object, Callable[[str, object], object]]
+"""A module or class, a name, what it stands for there (_INHERITED if only base classes have it), and how to read it."""
+_INHERITED = object()
+_shared: list[_Shared] = []
+"""What it was before the last module was run."""
+_MEASURING = ("pycuda.driver", "numpy", "time")
+_EXCHANGING = {
+    "torch": ("from_dlpack", "empty", "Tensor.copy_", "Tensor.data_ptr", "Tensor.shape", "Tensor.dtype"),
+    "cupy": ("from_dlpack", "empty"),
+}
+"""What takes and checks the results that functions return."""
+
+
+def _list_shared_code() -> list[_Shared]:
+    """List the code of gemmbench and of the modules that measure, compare and exchange results."""
+    found: list[_Shared] = [
+        (owner, name, value, vars(owner).get)
+        for owner in [*_list_own_code(), *_list_measuring_code()]
+        for name, value in list(vars(owner).items())
+        if _is_code(value)
+    ]
+    for library, names in _EXCHANGING.items():
+        for name in names if library in sys.modules else ():
+            first, _, part = name.rpartition(".")
+            owner = getattr(sys.modules[library], first) if first else sys.modules[library]
+            found.append((owner, part, vars(owner).get(part, _INHERITED), vars(owner).get))
+    return found
+
+
+def _restore_shared_code() -> str:
+    """Restore what has been replaced and return the first of it, such as `time.sleep`; "" if nothing has."""
+    changed = ""
+    for owner, name, value, read in _shared:
+        if read(name, _INHERITED) is not value:
+            if value is _INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+            home = f"{_PACKAGE}:" if _is_own(owner) else ""
+            changed = changed or f"{home}{owner.__name__}.{name}"
+    return changed
+
+
+def _is_own(owner: ModuleType | type) -> bool:
+    name = owner.__module__ if isinstance(owner, type) else owner.__name__
+    return name.partition(".")[0] == _PACKAGE
 
 
 def _list_own_code() -> Iterator[ModuleType | type]:
@@ -68,6 +129,15 @@ def _list_own_code() -> Iterator[ModuleType | type]:
         if name.partition(".")[0] == _PACKAGE:
             yield module
             yield from (each for each in vars(module).values() if isinstance(each, type) and each.__module__ == name)
+
+
+def _list_measuring_code() -> Iterator[ModuleType | type]:
+    """Yield the loaded modules that measure and compare, with the classes of the driver."""
+    for name in _MEASURING:
+        if isinstance(module := sys.modules.get(name), ModuleType):
+            yield module
+            if name == "pycuda.driver":
+                yield from (each for each in vars(module).values() if isinstance(each, type))
 
 
 def _is_code(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 import sys
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda import function_lane
+from gemmbench.backends.cuda import function_lane, window
 from gemmbench.backends.cuda.function_lane import FunctionLane
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.variant import PythonCall
@@ -87,14 +88,18 @@ def gpu(stub_pycuda, monkeypatch):
 def bind(gpu, make_function, monkeypatch):
     """Bind a function with this body; `nodes` is what recording a call shows, or an error."""
 
-    def bound(body, nodes=2, gated=True, **how):
-        def count(call, stream):
-            call()
-            if isinstance(nodes, Exception):
-                raise nodes
-            return nodes
+    found = []
 
-        monkeypatch.setattr(function_lane, "count_nodes", count)
+    def count(call, stream):
+        call()
+        if isinstance(found[-1], Exception):
+            raise found[-1]
+        return found[-1]
+
+    monkeypatch.setattr(function_lane, "count_nodes", count)
+
+    def bound(body, nodes=2, gated=True, **how):
+        found.append(nodes)
         head = "import gpu_of_tests as gpu\ndef gemm(problem, A, B, C, stream):\n"
         variant = make_function(head + indent(body, "    "))
         function, calls = load(make_lane(gpu, gated), variant)
@@ -381,7 +386,27 @@ def product(a, packed):
 CACHED = PRODUCT.replace(
     "c = c or torch.empty((8, 16))", "if kept: return kept[0]\n    c = torch.empty((8, 16))\n    kept.append(c)"
 )
+PATCHED = """
+from gemmbench.backends.cuda import window
+import numpy, time
+"""
 HOSTILE = {
+    "a patched timer": (
+        PATCHED + PRODUCT.replace("return c", "window.median_frequency = lambda *_: 0; return c"),
+        "replaces gemmbench.backends.cuda.window.median_frequency of gemmbench, which its rows share",
+    ),
+    "a patched clock": (
+        PATCHED + PRODUCT.replace("return c", "time.perf_counter = lambda: 0; return c"),
+        "mine.py replaces time.perf_counter of code that measures and compares; do not change it",
+    ),
+    "a patched comparison": (
+        PATCHED + PRODUCT.replace("return c", "numpy.array_equal = lambda *_: True; return c"),
+        "replaces numpy.array_equal of code that",
+    ),
+    "a patched copy": (
+        PRODUCT.replace("return c", "torch.Tensor.copy_ = lambda *_: None; return c"),
+        "replaces Tensor.copy_ of code that",
+    ),
     "the result of the first call": ("kept = []\n" + CACHED, "computed nothing: it returned an earlier result"),
     "the result for these addresses": (
         "kept = {}\n"
@@ -409,11 +434,13 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_result_that_was_not_computed_or_cannot_be_used_fails(bind_call, gpu, name):
     text, words = HOSTILE[name]
+    before = time.perf_counter, np.array_equal, Tensor.copy_, window.median_frequency
     gpu.a = SimpleNamespace(ptr=0, shape=(8, 16), dtype="float32")
     with pytest.raises(LaunchError, match=words):
         _, timer = bind_call(text)
         timer.time(2)
     assert not gpu.held, "the gate is open again"
+    assert (time.perf_counter, np.array_equal, Tensor.copy_, window.median_frequency) == before
 
 
 def test_setup_that_raises_names_its_line(bind_call):
