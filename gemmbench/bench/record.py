@@ -514,6 +514,11 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         return self.phase in (RANKING, CHECK)
 
     @property
+    def packages(self) -> dict[str, str]:
+        """The versions of the packages that a Python function declares."""
+        return {name: version for name, version in self.libraries.items() if not name.startswith("cublas")}
+
+    @property
     def least_bytes(self) -> int:
         """The minimum number of bytes that a launch must move: A and B in, C out, and C in if beta is not 0."""
         return self.network.bytes if self.network else self.problem.bytes
