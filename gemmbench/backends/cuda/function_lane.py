@@ -199,11 +199,13 @@ def pattern_in(at: int, nbytes: int, stream: Any) -> Iterator[Callable[[], bool]
     def holds_pattern() -> bool:
         return all((_read(start, len(there), stream) == _PATTERN).all() for start, there in before.items())
 
-    for start, there in before.items():
-        _write(start, np.full_like(there, _PATTERN), stream)
-    yield holds_pattern
-    for start, there in before.items():
-        _write(start, there, stream)
+    try:
+        for start, there in before.items():
+            _write(start, np.full_like(there, _PATTERN), stream)
+        yield holds_pattern
+    finally:
+        for start, there in before.items():
+            _write(start, there, stream)
 
 
 def _list_samples(at: int, nbytes: int) -> list[tuple[int, int]]:

@@ -305,7 +305,7 @@ class BoundFunction:
         if self._setup is not None:
             self._prepare_b(self._setup, lane)
         if self.returned is not None:
-            self.returned.prepare(calls)
+            self._function.run(partial(self.returned.prepare, calls))
             load_driver().Context.synchronize()
 
     def _prepare_b(self, setup: ParsedCall, lane: SetupLane) -> None:

@@ -6,7 +6,7 @@ import linecache
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,8 +33,7 @@ def load_module(variant: Variant) -> ModuleType:
     if name not in sys.modules:
         with explain_errors(variant):
             _import_packages_from(variant)
-            if variant.python.library:
-                import_module(variant.python.library)  # so that what it is before the module runs is known
+            _import_library(variant.python.library)
         with explain_errors(variant), _keep_shared_code(variant):
             sys.modules[name] = _run_module(name, variant)
             _check_origins(variant)
@@ -44,6 +43,13 @@ def load_module(variant: Variant) -> ModuleType:
 def forget_module(variant: Variant) -> None:
     """Release a module and everything that it keeps, once none of its functions is in use."""
     sys.modules.pop(_name_module(variant), None)
+
+
+def _import_library(name: str) -> None:
+    """Import PyTorch or CuPy, so that its code is known before the module runs. If it is missing, the module says so."""
+    with suppress(ImportError):
+        if name:
+            import_module(name)
 
 
 @contextmanager

@@ -23,9 +23,13 @@ _SPARE_BLOCKS = 2
 
 @dataclass(frozen=True)
 class _Facts:
-    """What a returned array is: its shape, element type, place such as `cuda:0`, and address."""
+    """What a returned array is: its shape, strides, element type, place such as `cuda:0`, and address.
+
+    All strides are in elements.
+    """
 
     shape: tuple[int, ...]
+    strides: tuple[int, ...]
     dtype: str
     place: str
     address: int
@@ -64,7 +68,8 @@ class _Torch:
 
     def describe(self, array: Any) -> _Facts:
         """See _Library."""
-        return _Facts(tuple(array.shape), str(array.dtype).rpartition(".")[2], str(array.device), array.data_ptr())
+        dtype = str(array.dtype).rpartition(".")[2]
+        return _Facts(tuple(array.shape), tuple(array.stride()), dtype, str(array.device), array.data_ptr())
 
     def view(self, target: DeviceArray) -> Any:
         """See _Library."""
@@ -92,7 +97,8 @@ class _Cupy:
 
     def describe(self, array: Any) -> _Facts:
         """See _Library."""
-        return _Facts(tuple(array.shape), array.dtype.name, f"cuda:{array.device.id}", array.data.ptr)
+        strides = tuple(step // array.itemsize for step in array.strides)
+        return _Facts(tuple(array.shape), strides, array.dtype.name, f"cuda:{array.device.id}", array.data.ptr)
 
     def view(self, target: DeviceArray) -> Any:
         """See _Library."""
@@ -156,15 +162,15 @@ class ReturnedArrays:
     def prepare(self, calls: int) -> None:
         """Release all results, and fill the memory of the next ones, and of those of a graph, with NaN.
 
-        At most `calls` results are then in use at the same time.
+        At most `calls` results are then in use at the same time. Raises LaunchError as `copy_to_targets` does.
         """
         arrays = self._arrays
         # A function that returns an old result again, without computing it, then returns NaN.
-        filled = [result for each in (self._held, self._recorded) for result in each.values()]
+        filled = [self.find_address(*each) for results in (self._held, self._recorded) for each in results.items()]
         self._held.clear()
-        filled += [arrays.allocate(self.nbytes) for _ in range(min(calls, len(self.targets)) + _SPARE_BLOCKS)]
-        for array in filled:
-            self.fill_nan(arrays.describe(array).address, self.nbytes)
+        blocks = [arrays.allocate(self.nbytes) for _ in range(min(calls, len(self.targets)) + _SPARE_BLOCKS)]
+        for address in (*filled, *(arrays.describe(block).address for block in blocks)):
+            self.fill_nan(address, self.nbytes)
 
     def copy_to_targets(self, recorded: bool) -> None:
         """Copy the results of the last launches to C, in the order of the launches.
@@ -200,6 +206,9 @@ class ReturnedArrays:
             raise LaunchError(
                 f"returned an array on {facts.place}; return it on the GPU of A and B, cuda:{self.device}"
             )
+        steps = zip(facts.shape, facts.strides, strict=True)
+        if 1 + sum((size - 1) * step for size, step in steps) < prod(facts.shape):
+            raise LaunchError("returned an array whose elements share memory; return one with memory for each element")
         for each in self.inputs:
             if facts.address < each.end and each.start < facts.address + self.nbytes:
                 advice = "leave out `returns`" if each.name == "C" else "allocate the result"

@@ -189,10 +189,13 @@ class Tensor:
 
     def __init__(self, gpu, at, shape, dtype="float32", device="cuda:0", owned=False):
         self.gpu, self.at, self.shape, self.dtype, self.device = gpu, at, tuple(shape), f"torch.{dtype}", device
-        self.owned = owned
+        self.owned, self.steps = owned, ()
 
     def data_ptr(self):
         return self.at
+
+    def stride(self):
+        return self.steps or tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
     def copy_(self, other):
         size = 4 * math.prod(self.shape)
@@ -424,6 +427,10 @@ HOSTILE = {
     "another shape": (PRODUCT.replace("(8, 16)", "(16, 8)"), "returned an array of 16x8; C is 8x16"),
     "another type": (PRODUCT.replace("(8, 16))", "(8, 16), 'float16')"), "returned an array of float16; C is float32"),
     "the host": (PRODUCT.replace("(8, 16))", "(8, 16), device='cpu')"), "returned an array on cpu; return it on the"),
+    "one row for all": (
+        PRODUCT.replace("return c", "c.steps = (0, 1); return c"),
+        "returned an array whose elements share memory",
+    ),
     "a lazy result": (
         "class Lazy(torch.Tensor):\n    pass\n" + PRODUCT.replace("return c", "c.__class__ = Lazy; return c"),
         "Lazy; return a torch.Tensor",
@@ -443,6 +450,7 @@ def test_a_result_that_was_not_computed_or_cannot_be_used_fails(bind_call, gpu, 
     assert (time.perf_counter, np.array_equal, Tensor.copy_, window.median_frequency) == before
 
 
-def test_setup_that_raises_names_its_line(bind_call):
+def test_setup_that_raises_names_its_line_and_a_is_as_it_was(bind_call, gpu):
     with pytest.raises(LaunchError, match=r"the function raised: cuda/mine.py:4: ZeroDivisionError"):
         bind_call("def pack(b):\n    1 / 0\ndef product(a, packed): pass\n", PACKED)
+    assert gpu.bytes[0] == 10
