@@ -46,7 +46,7 @@ def forget_module(variant: Variant) -> None:
 
 
 def _import_library(name: str) -> None:
-    """Import PyTorch or CuPy, so that its code is known before the module runs. If it is missing, the module says so."""
+    """Import PyTorch or CuPy before the module runs, so that its code is known. The module says if it is missing."""
     with suppress(ImportError):
         if name:
             import_module(name)
