@@ -166,11 +166,12 @@ class ReturnedArrays:
         """
         arrays = self._arrays
         # A function that returns an old result again, without computing it, then returns NaN.
-        filled = [self.find_address(*each) for results in (self._held, self._recorded) for each in results.items()]
+        for number, result in (*self._held.items(), *self._recorded.items()):
+            self.fill_nan(self.find_address(number, result), self.nbytes)
         self._held.clear()
         blocks = [arrays.allocate(self.nbytes) for _ in range(min(calls, len(self.targets)) + _SPARE_BLOCKS)]
-        for address in (*filled, *(arrays.describe(block).address for block in blocks)):
-            self.fill_nan(address, self.nbytes)
+        for block in blocks:
+            self.fill_nan(arrays.describe(block).address, self.nbytes)
 
     def copy_to_targets(self, recorded: bool) -> None:
         """Copy the results of the last launches to C, in the order of the launches.
