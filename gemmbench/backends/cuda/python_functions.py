@@ -149,8 +149,8 @@ class PythonFunction:
 
     def __init__(self, variant: Variant, stream: int, device: int, memory: MemoryWatch):
         """Load the module. Raises LaunchError, NotOffered for a missing package, OutOfMemory."""
-        self.variant, self._stream, self._device = variant, stream, device
-        self._module = load_module(variant)
+        self.variant, self.stream, self.device = variant, stream, device
+        self.module = load_module(variant)
         self._memory = memory
         self._functions: dict[tuple[Problem, Config], Callable[..., object]] = {}
         self.findings: Findings | None = None
@@ -170,18 +170,8 @@ class PythonFunction:
         key = plan.problem, plan.config
         if key not in self._functions:
             names = {**name_sizes(GemmProblem.of(plan.problem)), **dict(plan.config.values)}
-            self._functions[key] = find_function(self.variant, self._module, names)
+            self._functions[key] = find_function(self.variant, self.module, names)
         return self._functions[key]
-
-    def parse_setup(self) -> ParsedCall | None:
-        """Return the call that prepares B, if any."""
-        setup = self.variant.python.setup
-        return ParsedCall(setup, self._module) if setup else None
-
-    def parse_call(self) -> ParsedCall | None:
-        """Return the call of the manifest, if any."""
-        call = self.variant.python.call
-        return ParsedCall(call, self._module) if call else None
 
     @contextmanager
     def watch_memory(self) -> Iterator[None]:
@@ -195,17 +185,7 @@ class PythonFunction:
 
     def make_current(self) -> None:
         """Let PyTorch and CuPy queue on the function's stream."""
-        make_current(self._stream, self._device)
-
-    @property
-    def stream(self) -> int:
-        """The handle of its stream."""
-        return self._stream
-
-    @property
-    def device(self) -> int:
-        """The number of its GPU."""
-        return self._device
+        make_current(self.stream, self.device)
 
     def run(self, call: Callable[[], object]) -> object:
         """Make a call and return its value. Raises LaunchError, NotOffered, OutOfMemory."""
@@ -232,11 +212,13 @@ class BoundFunction:
     def __init__(self, function: PythonFunction, plan: Plan, sets: Sequence[OperandSet]):
         self._function, self._plan, self._sets = function, plan, sets
         self._problem, self._params = GemmProblem.of(plan.problem), dict(plan.config.values)
-        self._call, self._setup = function.parse_call(), function.parse_setup()
+        self._python = python = function.variant.python
+        self._call, self._setup = (
+            ParsedCall(text, function.module) if text else None for text in (python.call, python.setup)
+        )
         self._prepared: dict[int, _Prepared] = {}
         self._arguments = [self._name_operands(at) for at in sets]
         self._queue = [] if self._setup else [self._bind(number) for number in range(len(sets))]
-        python = function.variant.python
         self.returned = self._list_returned(python.library) if python.returns else None
 
     def list_calls(self) -> tuple[Callable[[], object], ...]:
@@ -251,23 +233,22 @@ class BoundFunction:
         self.returned.hold(number, self._function.run(self._queue[number]))
 
     def _name_operands(self, at: OperandSet) -> dict[str, object]:
-        views = dict(self._function.variant.python.views)
+        views = dict(self._python.views)
         arrays = {
             name: DeviceArray.of(self._plan.problem, name, views.get(name, ()), at[name], self._function.device)
             for name in "ABC"
         }
         if self._call is None:
             return dict(arrays)
-        convert = _find_converter(self._function.variant.python.library)
+        convert = _find_converter(self._python.library)
         return {name: convert(array) for name, array in arrays.items()}
 
     def _bind(self, number: int, **prepared: object) -> Callable[[], object]:
         """Return the call on an operand set."""
         arguments = self._arguments[number]
-        if self._call is None:
-            gemm = self._function.find_function(self._plan)
-            return partial(gemm, self._problem, *arguments.values(), self._function.stream, **self._params)
         function = self._function.find_function(self._plan)
+        if self._call is None:
+            return partial(function, self._problem, *arguments.values(), self._function.stream, **self._params)
         return self._call.bind(function, self._names({**arguments, **prepared}))
 
     def _names(self, arguments: Mapping[str, object]) -> dict[str, object]:
@@ -275,9 +256,9 @@ class BoundFunction:
         return {**name_sizes(self._problem), **self._params, "stream": self._function.stream, **arguments}
 
     def _list_returned(self, library: str) -> ReturnedArrays:
-        problem, axes = self._plan.problem, dict(self._function.variant.python.views).get("C", ())
+        problem, axes = self._plan.problem, dict(self._python.views).get("C", ())
         targets = [DeviceArray.of(problem, "C", axes, at["C"], self._function.device) for at in self._sets]
-        passed = [name for name in "ABC" if self._function.variant.python.takes(name)]
+        passed = [name for name in "ABC" if self._python.takes(name)]
         inputs = [
             InputRange(name, at[name], at[name] + problem.operand_bytes(name)) for at in self._sets for name in passed
         ]
@@ -326,16 +307,18 @@ class BoundFunction:
             for start, total in changed.items():
                 number = next(number for number, at in enumerate(self._sets) if at["B"] == start)
                 self._prepared[start] = _Prepared(total, self._time_setup(setup, self._arguments[number]["B"]))
-        self._queue = [
-            self._bind(number, **{PREPARED: self._prepared[at["B"]].value}) for number, at in enumerate(self._sets)
-        ]
+        self._function.run(self._bind_prepared)
+
+    def _bind_prepared(self) -> None:
+        values = [self._prepared[at["B"]].value for at in self._sets]
+        self._queue = [self._bind(number, **{PREPARED: value}) for number, value in enumerate(values)]
 
     def _time_setup(self, setup: ParsedCall, array: object) -> object:
         """Return the value of `setup` for one B, and remember the shortest time that it took."""
         function, synchronize = self._function, load_driver().Context.synchronize
         synchronize()
         started = time.perf_counter()
-        value = function.run(setup.bind(None, self._names({"B": array})))
+        value = function.run(lambda: setup.bind(None, self._names({"B": array}))())
         synchronize()
         seconds = time.perf_counter() - started
         function.setup_seconds = min(function.setup_seconds or math.inf, seconds)

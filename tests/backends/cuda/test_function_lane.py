@@ -330,7 +330,7 @@ class Model:
     function, timer = bind_call(text, python)
     timer.time(2)
     assert [read_c(gpu, number) for number in range(2)] == [{11}, {21}]
-    assert function._module.made == [16]
+    assert function.module.made == [16]
 
 
 def test_views_have_the_order_of_dimensions_that_the_manifest_lists(bind_call):
@@ -360,7 +360,7 @@ PACKED = replace(RETURNS, call="product(A, prepared)", setup="pack(B)")
 def test_setup_runs_once_for_each_content_of_b_and_its_time_is_kept(bind_call, gpu):
     gpu.bytes[512], gpu.bytes[512 + STEP] = 3, 4
     function, timer = bind_call(SETUP, PACKED)
-    calls = function._module.calls
+    calls = function.module.calls
     timer.time(2)
     assert [read_c(gpu, number) for number in range(2)] == [{13}, {24}] and calls == [512, 512 + STEP]
     gpu.bytes[0], gpu.bytes[512] = 20, 5
@@ -448,6 +448,15 @@ def test_a_result_that_was_not_computed_or_cannot_be_used_fails(bind_call, gpu, 
         timer.time(2)
     assert not gpu.held, "the gate is open again"
     assert (time.perf_counter, np.array_equal, Tensor.copy_, window.median_frequency) == before
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"call": "product(A, prepared.missing)"}, {"setup": "pack(B.missing)"}, {"call": "missing.f(A, prepared)"}],
+)
+def test_arguments_that_cannot_be_evaluated_fail_in_their_row(bind_call, changed):
+    with pytest.raises(LaunchError, match=r"the function raised: cuda/mine.py: (AttributeError|NameError)"):
+        bind_call(SETUP, replace(PACKED, **changed))
 
 
 def test_setup_that_raises_names_its_line_and_a_is_as_it_was(bind_call, gpu):
