@@ -284,6 +284,21 @@ def test_memory_of_the_next_results_holds_nan_before_a_window(bind_call, gpu):
     assert read_c(gpu, 0) == {31, 255}
 
 
+def test_memory_that_held_the_same_result_before_holds_nan_too(bind_call, gpu):
+    gpu.size = 512
+    text = """
+def product(a, b):
+    other, c = torch.empty((8, 16)), torch.empty((8, 16))
+    gpu.launch(torch.current, other.at, 512, 1 + gpu.bytes[a.at])
+    gpu.launch(torch.current, c.at, gpu.size, 1 + gpu.bytes[a.at])
+    return c
+"""
+    _, timer = bind_call(text, sets=1)
+    gpu.size = 256
+    timer.time(1)
+    assert read_c(gpu, 0) == {11, 255}
+
+
 def test_each_stop_of_a_graph_has_its_result_in_memory_of_the_graph(bind_call, gpu, monkeypatch):
     def record(calls, stream, turns):
         for queue in calls.queue * turns:
