@@ -37,10 +37,10 @@ from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import GemmbenchError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.plans.plan import shorten_device
 from gemmbench.planning.sweeps.run_request import Selection, make_request
 from gemmbench.report.diagnostics.access_report import CountedKernel
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.text import shorten_device
 from gemmbench.session.access_counts import count_accesses
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.single_kernel import Architecture, choose_architecture, profile_kernel

@@ -17,7 +17,6 @@ from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.analysis.toolkit import find_nvcc, nvcc_version
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.sizes import size_text
 from gemmbench.planning.sweeps.published_post import PostRow
 from gemmbench.planning.sweeps.run_request import Selection, make_request
 from gemmbench.planning.sweeps.sweep import describes_network, known_posts, read_post
@@ -79,7 +78,7 @@ def describe_post_kernel(post: str, row: PostRow) -> list[str]:
     """One line of the table."""
     asked = make_request(
         variants=(row.variant,),
-        sizes=size_text(row.published_shape) if row.published_shape else "4096",
+        sizes=row.published_shape.size if row.published_shape else "4096",
         precisions=row.precision,
         layouts=row.layout,
         params=dict(row.config),

@@ -40,10 +40,10 @@ from gemmbench.bench.origin import describe_origin
 from gemmbench.errors import DeviceError
 from gemmbench.planning.files import RESULTS_SUFFIX, data_folder
 from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.plans.plan import shorten_device
 from gemmbench.report.diagnostics.profile_report import PROFILES
 from gemmbench.report.store.compression import compress_results
 from gemmbench.report.store.reading import is_finished
-from gemmbench.report.text import shorten_device
 
 ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")

@@ -4,14 +4,14 @@ order: 30
 symbol: gemm
 precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2, int8]
 layouts: [nn, nt, tn, tt]
-kinds: [one, many, padded, separate_c]
+kinds: [one, many, groups, padded, separate_c]
 epilogue: [bias, relu]
 params:
   TILE: [16, 8, 32]
 tile: [TILE, TILE]
 grid:
   - cdiv(N, TILE)
-  - cdiv(M, TILE)
+  - cdiv(M, TILE) + groups
   - count
 block:
   - TILE
@@ -61,7 +61,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, const TC* C, const TC* bias,
-         TC* D) {
+         TC* D, const int* offsets) {
     __shared__ TA As[TILE][PITCH_A];
     __shared__ TB Bs[TILE][PITCH_B];
 
@@ -73,7 +73,22 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
     const size_t a_i = TRANS_A ? 1 : LDA, a_k = TRANS_A ? LDA : 1;
     const size_t b_k = TRANS_B ? 1 : LDB, b_j = TRANS_B ? LDB : 1;
     const int tx = threadIdx.x, ty = threadIdx.y;
+#if GROUPS  // tile blockIdx.y of those of all groups; each may end with a part of a tile, so that some blocks have none
+    int group = 0, first = 0, tile = blockIdx.y;
+    for (int tiles;; ++group, tile -= tiles) {
+        first = offsets[group];
+        if (first == M) return;
+        tiles = (offsets[group + 1] - first + TILE - 1) / TILE;
+        if (tile < tiles) break;
+    }
+    M = offsets[group + 1] - first;
+    A += size_t(first) * LDA, B += group * size_t(TRANS_B ? N : K) * LDB;
+    C += size_t(first) * LDC, D += size_t(first) * LDD;
+    if (BIAS) bias += group * size_t(N);
+    const int row0 = tile * TILE, column0 = blockIdx.x * TILE;
+#else
     const int row0 = blockIdx.y * TILE, column0 = blockIdx.x * TILE;
+#endif
 
     // The element of each tile that this thread loads.
     const int a_row = TRANS_A ? tx : ty, a_depth = TRANS_A ? ty : tx;

@@ -1,4 +1,4 @@
-"""Hostile kernels of batches and epilogues: the problem that each computes wrongly, and the row expected of it."""
+"""Hostile kernels of batches, groups and epilogues: the problem that each computes wrongly, and the expected row."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gemmbench.planning.problems import Problem
 TESTS = Path(__file__).parent
 PROBLEMS = {
     "hostile_many": Problem(35, 21, 19, alpha=1.5, beta=-0.5, count=7),
+    "hostile_groups": Problem(36, 21, 19, alpha=1.5, beta=-0.5, groups=(5, 0, 12, 1, 0, 18, 0)),
     "hostile_epilogue": Problem(40, 40, 133, alpha=1.5, beta=-0.5),
 }
 

@@ -87,17 +87,6 @@ def test_the_ways_to_compile_a_kernel_differ(load, warm_compiler, tmp_path):
     assert (tmp_path / "kernel.cu").read_text() != source
 
 
-def test_shapes_are_drawn_from_a_seed_and_of_every_kind(load):
-    draw_shapes = load("draw_shapes").draw_shapes
-    shapes = draw_shapes(60, 3)
-    assert shapes == draw_shapes(60, 3) != draw_shapes(60, 4)
-    assert len(set(shapes)) == 60
-    narrowest = [min(m, n) for m, n, _ in shapes]
-    assert sum(side <= 16 for side in narrowest) >= 12 and sum(k <= 64 for *_, k in shapes) >= 12
-    assert any(side > 64 and k > 64 for side, (*_, k) in zip(narrowest, shapes, strict=True))
-    assert all(2 * m * n * k <= 10**12 for m, n, k in shapes)
-
-
 def test_the_configs_of_draws_are_those_that_their_numbers_give(load):
     draws = sorted(data_folder("configs").glob("shapes_drawn_*.yaml"))
     assert draws and list(load("record").DRAWS) == [path.stem for path in draws]
@@ -315,110 +304,6 @@ def test_the_winner_of_a_search_is_judged_by_the_finals_of_all_searches(load, ma
     assert min(loss for _, loss in losses) == 0 < max(loss for _, loss in losses) < 0.03
     assert tune.find_timed(searches[0]) == tune.find_verified(searches[0]) == {(("T", 0),), (("T", 1),)}
     assert tune.find_verified(searches[0][1:]) < tune.find_timed(searches[0][1:])
-
-
-def test_a_pick_is_judged_by_the_best_candidate_of_recorded_searches(load, make_record):
-    program = load("pick_losses")
-    target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
-    sgemm, problem = program.Catalog([data_folder("cuda")]).get("sgemm"), program.Problem(40, 60, 900)
-    (unknown,) = program.judge_pick(sgemm, target, {problem: {("sgemm_small", ()): 1.0}})
-    assert unknown.cells[3:] == ["-", "sgemm_small", "100.0%", "-"]
-    assert program.summarize([unknown]) == "nothing that is picked was measured"
-    name, values = unknown.picked
-    shape = {"M": 40, "N": 60, "K": 900, "phase": "ranking"}
-    records = [
-        make_record("cublas", [2e-6, 2e-6], **shape),
-        make_record(name, [1e-6, 1e-6], config=dict(values), **shape),
-        make_record("sgemm_small", [5e-7, 5e-7], config={"BM": 16}, **shape),
-        make_record("sgemm_small", [1e-7, 1e-7], config={"BM": 32}, **shape, batch_key="without a baseline"),
-    ]
-    (choice,) = program.judge_pick(sgemm, target, program.collect_speeds(records, "cublas"))
-    assert choice.cells[3:] == ["200.0%", "sgemm_small: BM=16", "400.0%", "100.0%"]
-    assert program.summarize([choice]) == "1 problem: picked 200.0% of the baseline, the best 400.0%"
-    finals = [make_record("cublas", [2e-6] * 2, **{**shape, "phase": "final"}, batch=2)]
-    finals += [make_record(name, [2e-6] * 2, config=dict(values), **{**shape, "phase": "final"}, batch=2)]
-    (choice,) = program.judge_pick(sgemm, target, program.collect_speeds([*records, *finals], "cublas"))
-    assert round(choice.speed, 6) == 1
-
-
-def test_costs_are_found_again_from_the_times_that_they_give(load):
-    program, problems = (
-        load("fit_costs"),
-        [(m, n, k) for m in (1100, 1300, 2500) for n in (1000, 1500) for k in (331, 411, 700, 1501, 3001)],
-    )
-    target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
-    sgemm = program.Catalog([data_folder("cuda")]).get("sgemm")
-    rows = [(n, row) for n, row in enumerate(sgemm.picks) if row.variant == "sgemm_tma" and row.estimate]
-    number, pick = rows[-1]
-    costs = {name: 1000 * (place + 1) for place, (name, _) in enumerate(pick.costs)}
-    times = {}
-    for shape in problems:
-        names = {**program.collect_names(sgemm, program.Problem(*shape), target), **dict(pick.params), **costs}
-        times[program.Problem(*shape)] = pick.estimate.value(names) * 1e-12
-    candidate = pick.variant, program.make_key({**pick.code.default(), **dict(pick.params)})
-    fits = program.fit_rows(sgemm, {candidate: times}, target, 1e-12)
-    found = next(fit for fit in fits if fit.number == number)
-    assert found.error < 0.01 < found.error_before
-    assert all(abs(found.costs[name] - cost) <= 0.1 * cost for name, cost in costs.items() if name in ("start", "each"))
-    assert "too few" in str(next(fit for fit in fits if fit.number != number))
-
-
-def test_a_row_is_fitted_where_it_competes(load):
-    program = load("fit_costs")
-    target = program.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
-    sgemm = program.Catalog([data_folder("cuda")]).get("sgemm")
-    conditions = [
-        {str(sgemm.picks[row].when).partition(" and ")[0] for row in program.find_rivals(sgemm, problem, target)}
-        for problem in (program.Problem(700, 600, k) for k in (20, 90, 1001))
-    ]
-    assert conditions == [{"K <= 32"}, {"tiny"}, {"estimated"}]
-    (alone,) = program.find_rivals(sgemm, program.Problem(7000, 600, 5), target)
-    assert sgemm.picks[alone].estimate is None
-
-
-def test_a_survey_has_drawn_shapes_for_the_rows_of_a_config(load):
-    survey, fit_costs = load("survey"), load("fit_costs")
-    target = fit_costs.Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
-    catalog = fit_costs.Catalog([data_folder("cuda")], survey.registry.list_library_variants())
-    drawn = survey.list_problems(catalog.get("sgemm"), "sgemm_pick_stream", 3, target)
-    problems = [next(drawn) for _ in range(20)]
-    assert all(min(problem.M, problem.N) <= 16 for problem in problems)
-    candidates = survey.read_candidates("sgemm_pick_stream", catalog)
-    names = {plan.variant.name for plan in survey.list_plans(problems[0], candidates, target)}
-    assert names == {"sgemm_stream", "sgemm_small", "cublas_default", "cublas_pedantic", "cublaslt"}
-
-
-def test_costs_are_fitted_to_a_survey(load, tmp_path):
-    program = load("fit_costs")
-    target = {"kind": "cuda", "sm": 90, "sms": 132, "smem": 232448, "l2": 52428800, "memory": 1 << 36}
-    values = {"BM": 16, "BN": 16}
-    lines = [
-        {"target": target},
-        {"shape": [100, 200, 300], "times": [["sgemm_small", values, 3e-6], ["cublaslt", {"ALGO": 1}, 4e-6]]},
-        {"shape": [100, 200, 301], "times": [["sgemm_small", values, 5e-6]]},
-    ]
-    path = tmp_path / "survey.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)))
-    found, times = program.read_times([path, path])
-    assert found == program.Target(**target)
-    small = {program.Problem(100, 200, 300): 3e-6, program.Problem(100, 200, 301): 5e-6}
-    assert times["sgemm_small", program.make_key(values)] == small
-
-
-def test_costs_are_fitted_to_compressed_results(load):
-    path = max((FOLDER.parent / "results/nvidia-h200").glob("*-tiles.jsonl.gz"))
-    target, times = load("fit_costs").read_times([path])
-    assert target.sm == 90 and "blocktile_2d" in {name for name, _ in times}
-
-
-def test_no_cost_is_below_0_and_far_times_count_less(load):
-    fit = load("fit_costs").fit_nonnegative
-    terms = np.array([[1.0, x] for x in range(1, 11)])
-    assert np.allclose(fit(terms, 3 + 2 * terms[:, 1]), [3, 2], rtol=1e-3)
-    assert np.allclose(fit(terms, 2 * terms[:, 1] - 1)[0], 0)
-    spoilt = 3 + 2 * terms[:, 1]
-    spoilt[4] *= 3
-    assert np.allclose(fit(terms, spoilt), [3, 2], rtol=0.05)
 
 
 @pytest.fixture

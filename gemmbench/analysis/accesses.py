@@ -252,7 +252,7 @@ def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
 
 def has_whole_sectors(problem: Problem) -> bool:
     """Return whether every row of A, B and C begins at a sector, which limits on accesses assume."""
-    return all(problem.storage(name).nbytes(problem.shape(name)[1]) % SECTOR == 0 for name in "ABC")
+    return all(problem.storage(name).nbytes(problem.stored_shape(name)[1]) % SECTOR == 0 for name in "ABC")
 
 
 def find_broken_access_limits(plan: Plan, counts: AccessCounts) -> list[str]:

@@ -134,6 +134,11 @@ If a plan computes a network, A holds its inputs, B its parameters, and C its ou
 """
 
 
+def find_start(at: OperandSet, name: str) -> int:
+    """Return where an operand begins, or 0 if there is none. The result D is C unless it lies apart."""
+    return at.get(name, at["C"] if name == "D" else 0)
+
+
 @dataclass(frozen=True)
 class Place:
     """A position in a memory, `offset` bytes from its start."""

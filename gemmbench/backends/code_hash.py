@@ -40,12 +40,14 @@ def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
     """Return a hash of a variant's code with these parameter values; "" for a library.
 
     The hash covers local headers but not comments, white space or the location of the file. For a variant with a
-    `pick`, it covers all rows of the `pick`. In the results, a row has the hash of the variant that was picked.
+    `pick`, it covers all rows of the `pick` and the constants fitted for cards. In the results, a row has the hash of
+    the variant that was picked.
     """
     if variant.is_library:
         return ""
     if variant.picks:
-        return _hash_parts(_write_value(tuple(map(_list_facts, variant.picks))))
+        fitted = tuple((each.card, each.text) for each in variant.costs)
+        return _hash_parts(_write_value((tuple(map(_list_facts, variant.picks)), fitted)))
     called = (variant.launches, variant.workspace, variant.zeroed, variant.state, variant.tensor_maps, variant.call)
     code = variant.code
     compiled = (variant.kind, variant.arch, variant.epilogue, code.defines, code.flags, code.maxregcount)
@@ -62,7 +64,7 @@ def hash_file(path: Path) -> str:
 def _list_facts(pick: Pick) -> tuple[object, ...]:
     """Return the condition, parameters and code of one row of a `pick`."""
     code = hash_code(pick.code, {**pick.code.default(), **dict(pick.params)}.items()) if pick.code else pick.variant
-    return pick.when, pick.params, pick.costs, pick.estimate, code
+    return pick.when, pick.params, pick.costs, pick.estimate, pick.region, code
 
 
 def _hash_parts(*parts: str) -> str:

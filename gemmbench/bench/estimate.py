@@ -230,7 +230,7 @@ def _estimate_threads(chain: Chain, host: HostSpeed) -> float:
 def _evicts_lines(problem: Problem) -> bool:
     """Return whether adjacent elements along K are a multiple of 4096 bytes apart and too many for a cache."""
     walked = [name for name, is_strided in (("A", problem.trans_a), ("B", not problem.trans_b)) if is_strided]
-    strides = [problem.storage(name).nbytes(problem.shape(name)[1]) for name in walked]
+    strides = [problem.storage(name).nbytes(problem.stored_shape(name)[1]) for name in walked]
     return problem.K > _KEPT_LINES and any(stride % _PAGE == 0 for stride in strides)
 
 

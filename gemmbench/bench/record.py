@@ -196,8 +196,19 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     @property
     def target(self) -> Target:
         """What planning needs to know about the device. It counts as able to run every variant."""
-        known = self.sm, self.sms, self.smem, self.l2, self.memory
-        return Target(self.backend, *known, is_gpu=self.gpu, runs_every_variant=True)
+        return Target(
+            self.backend,
+            self.sm,
+            self.sms,
+            self.smem,
+            self.l2,
+            self.memory,
+            is_gpu=self.gpu,
+            runs_every_variant=True,
+            name=self.device if self.gpu else "",
+            clock_hz=self.clock_hz,
+            bandwidth=self.bandwidth,
+        )
 
     @property
     def caveat(self) -> str:
@@ -534,8 +545,9 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         if not self.tile:
             return None
         (rows, columns), problem = self.tile, self.problem
-        tiles_down, tiles_across = -(-problem.M // rows), -(-problem.N // columns)
-        return problem.operand_bytes("A") * tiles_across + problem.operand_bytes("B") * tiles_down
+        heights, tiles_across = problem.groups or (problem.M,), -(-problem.N // columns)
+        tiles_down = sum(-(-height // rows) for height in heights)
+        return problem.operand_bytes("A") * tiles_across + problem.operand_bytes("B") // len(heights) * tiles_down
 
     @property
     def identity(self) -> tuple[object, ...]:

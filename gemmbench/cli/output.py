@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -19,9 +19,9 @@ from gemmbench.cli.lazy_group import EXPLAIN
 from gemmbench.cli.streams import discard_output
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import STDOUT, escape_controls
-from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.reading import explain_interruption
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.table import PLAIN, RICH, Report, escape_markdown, format_reports
+from gemmbench.report.table import PLAIN, RICH, TSV, Report, escape_markdown, format_reports
 from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import Reporter, SessionProgress
 
@@ -76,13 +76,18 @@ def print_reports(reports: Sequence[Report], style: str | None) -> None:
 
     By default they are in color on a terminal, and plain text elsewhere. Both fit the terminal. Without a terminal,
     COLUMNS sets the width. If it is not set either, lines are not wrapped. All other formats are tabulate's and show
-    everything.
+    everything, but `tsv` holds only rows, and its notes go to stderr.
     """
     width, stream = screen_width(), _choose_stream()
     if (style or (RICH if stream.isatty() else PLAIN)) == RICH:
         from gemmbench.report import terminal  # rich is slow to import; only terminals need it
 
         terminal.print_reports(reports, width, stream)
+    elif style == TSV:
+        tables, notes = zip(*(report.split_notes() for report in reports), strict=True) if reports else ((), ())
+        _echo(format_reports(tables, style), nl=False, to_stderr=stream is sys.stderr)
+        for note in (line for lines in notes for line in lines):
+            print_line(note, to_stderr=True)
     else:
         _echo(format_reports(reports, style or PLAIN, width), nl=False, to_stderr=stream is sys.stderr)
 
@@ -119,7 +124,7 @@ class Terminal(Reporter):
         """Keep what to say if Ctrl-C stops the command at once."""
         context = click.get_current_context(silent=True)
         if context is not None:
-            context.meta[EXPLAIN] = partial(_explain_interruption, run)
+            context.meta[EXPLAIN] = partial(explain_interruption, run)
 
     @contextmanager
     def progress_bar(self) -> Iterator[Progress]:
@@ -138,15 +143,6 @@ class Terminal(Reporter):
 
 
 TERMINAL = Terminal()
-
-
-def _explain_interruption(run: Run) -> str:
-    """Say how to continue or show a run after Ctrl-C stopped its command at once; "" if it has no rows."""
-    if not run.records:
-        return ""
-    with suppress(StoreError):
-        run = read_results(run.path)  # only the file says whether the run was finished
-    return run.warning or f"{run.path}: interrupted after the last row; show the run with: gemmbench show {run.path}"
 
 
 def print_warning(run: Run) -> None:

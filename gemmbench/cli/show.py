@@ -23,7 +23,7 @@ from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warn
 from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
-from gemmbench.planning.sizes import parse_sizes, size_text
+from gemmbench.planning.sizes import parse_sizes
 from gemmbench.planning.sweeps.run_request import OUTPUT, PROBLEM, parse_layouts, parse_precisions
 from gemmbench.report.comparison import RowFilter, compare_rows
 from gemmbench.report.explanation import explain_row, find_row
@@ -132,8 +132,9 @@ def _list_folder(name: str, options: ShowOptions) -> None:
     if options.explain is not None or options.output.exports:
         raise UsageError(f"{name} is a folder; give one of its results files, which gemmbench show {name} lists")
     selection = options.selection
-    runs = list_runs(Path(name), TERMINAL, selection)
-    print_reports([report_runs(name, runs, list(map(size_text, selection.sizes)))], options.output.style)
+    runs, left_out = list_runs(Path(name), TERMINAL, selection)
+    report = report_runs(name, runs, [shape.size for shape in selection.sizes], left_out)
+    print_reports([report], options.output.style)
 
 
 def _show_run(run: Run, options: ShowOptions) -> None:

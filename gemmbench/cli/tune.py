@@ -36,9 +36,11 @@ from gemmbench.report.tables.search_tables import (
     report_searches,
     report_winners,
 )
+from gemmbench.report.tables.survey_tables import report_survey
 from gemmbench.report.text import count_noun
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult
+from gemmbench.session.surveys import SurveyOptions, refit_surveys, survey_candidates
 from gemmbench.session.tuning_runs import SearchOptions, TuneResult, tune_kernels
 from gemmbench.session.winners import change_winners, export_winners, read_winners, winners_path
 
@@ -80,7 +82,8 @@ class TuneOptions:
         "--write-pick",
         is_flag=True,
         heading=RESULTS,
-        help="Write the best choices into the `pick` of a kernel that picks from others.",
+        help="Write the best choices into the `pick` of a kernel that picks from others; with --survey, write the file "
+        "with the constants of the card.",
     )
     hold_out: float = option(
         "--hold-out",
@@ -89,7 +92,22 @@ class TuneOptions:
         default=0.2,
         show_default=True,
         heading=MEASURING,
-        help="The share of the problems that test the rows of a `pick` and are not used to choose them.",
+        help="The share of the problems that test the rows or constants of a `pick` and are not used to choose them.",
+    )
+    survey: bool = option(
+        "--survey",
+        is_flag=True,
+        heading=MEASURING,
+        help="Time all candidates of a kernel's `pick` at drawn shapes, for --max-time seconds in all (300), and fit "
+        "its constants.",
+    )
+    sources: tuple[str, ...] = option(
+        "--from",
+        type=click.Path(),
+        metavar="FILE",
+        multiple=True,
+        heading=MEASURING,
+        help="With --survey, fit to this survey file and measure nothing; repeat it to merge several.",
     )
     show: bool = option("--show", is_flag=True, heading=OUTPUT, help="Show the stored winners; tune nothing.")
     forget: bool = option("--forget", is_flag=True, heading=RESULTS, help="Forget stored winners; tune nothing.")
@@ -132,6 +150,9 @@ def tune(request: RunRequest, options: TuneOptions) -> int:
     `pick` it shows which of them serves the row best, and --write-pick writes that into the manifest.
     Conditions and comments stay.
 
+    With --survey, all candidates of its `pick` and the libraries are timed at drawn shapes, in all
+    layouts and precisions or those given. --out FILE keeps the times and is continued if it exists.
+
     With --show, --forget or --export, KERNELS say which winners; without any, all.
     """
     chosen = [name for name in ("show", "forget", "export") if getattr(options, name)]
@@ -139,12 +160,46 @@ def tune(request: RunRequest, options: TuneOptions) -> int:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined; give only one of them")
     if chosen:
         return _manage_winners(request, options)
+    if options.survey or options.sources:
+        return _survey(request, options)
     code = OK
     for machine in options.where.list_machines():
         code = max(code, _tune(request, options, machine))
         if code == INTERRUPTED:
             break
     return code
+
+
+_SURVEY_SECONDS = 300.0
+
+
+def _survey(request: RunRequest, options: TuneOptions) -> int:
+    """Survey the candidates of a pick, or fit to survey files. Returns 1 if a candidate is wrong."""
+    given = [word for word in request.list_given() if word not in _SURVEYED]
+    given += [f"--{name}" for name in ("strategy", "budget", "earlier", "fleet") if getattr(options, name, None)]
+    if options.where.fleet is not None or options.journal.resume or options.journal.resume_from or given:
+        words = [*given, *(["--fleet"] if options.where.fleet is not None else [])]
+        word = words[0] if words else "--resume"
+        why = "it draws shapes, uses one device and continues the file of --out"
+        raise UsageError(f"{word} cannot be combined with --survey: {why}; leave it out")
+    out = Path(options.journal.out)
+    seconds = request.measuring.max_time or _SURVEY_SECONDS
+    how = SurveyOptions(seconds, out, options.hold_out, options.write_pick)
+    if options.sources:
+        result = refit_surveys(request, [Path(each) for each in options.sources], how)
+    else:
+        (machine,) = options.where.list_machines()
+        result = survey_candidates(request, machine, how, TERMINAL)
+    print_reports([report_survey(result)], options.output.style)
+    for what, path in (("survey", result.kept), ("constants", result.written)):
+        if path:
+            print_line(f"{what}: {path}", to_stderr=True)
+    if result.interrupted:
+        return INTERRUPTED
+    return BAD_ROW if result.wrong else OK
+
+
+_SURVEYED = ("--layout", "--precision", "--seed", "--max-time", "--no-gate", "--kernels")
 
 
 def _tune(request: RunRequest, options: TuneOptions, machine: Machine) -> int:

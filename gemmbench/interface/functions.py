@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -220,6 +220,7 @@ def _find_resumed(command: str, resume: bool | str | Path, folder: Path, reporte
 def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Mapping[str, Any]) -> RunResults:
     reporter = NotebookReporter(setup.progress)
     with ExitStack() as stack:
+        stack.enter_context(reporter.explain_interruptions() if setup.out else nullcontext())
         folder = Path(setup.out) if setup.out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         resume = _find_resumed(command, setup.resume, folder, reporter)
         typed = shell_command(command, variants, setup.words, options)
@@ -300,6 +301,7 @@ def tune(
     limit = parse_budget(None if budget is None else str(budget))
     words = to_words((f"--{name}", value) for name, value in given.items())
     with ExitStack() as stack:
+        stack.enter_context(reporter.explain_interruptions() if out else nullcontext())
         folder = Path(out) if out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         resumed = _find_resumed("tune", resume, folder, reporter)
         destination = Destination(folder, resumed, shell_command("tune", names, words, options))

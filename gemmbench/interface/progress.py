@@ -13,6 +13,8 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
+from gemmbench.report.store.reading import explain_interruption
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import Reporter, SessionProgress
 
@@ -84,10 +86,24 @@ class NotebookReporter(Reporter):
     def __init__(self, progress: bool | None = None):
         self._console = Console(stderr=True)
         self._draws = _can_draw(self._console) if progress is None else progress
+        self._run: Run | None = None
 
     def message(self, text: str) -> None:
         """Log one message."""
         _logger.warning(text)
+
+    def open_run(self, run: Run) -> None:
+        """Keep the run for `explain_interruptions`."""
+        self._run = run
+
+    @contextmanager
+    def explain_interruptions(self) -> Iterator[None]:
+        """Let a KeyboardInterrupt in the block say how to go on."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            words = explain_interruption(self._run) if self._run else ""
+            raise KeyboardInterrupt(*filter(None, [words])) from None
 
     def progress_bar(self) -> AbstractContextManager[Progress]:
         """Draw bars inside the block if this reporter draws any."""

@@ -226,7 +226,8 @@ _FP8_TENSOR = PeakRates(
 # Sums of 8-bit integers in int32: twice the rate of 16 bits, on GeForce cards too. T4 130 TOPS / 40 / 1.59 GHz, A100
 # 624 / 108 / 1.41, A40 299 / 84 / 1.74, RTX 3090 284 / 82 / 1.70, L40S 733 / 142 / 2.52, RTX 4090 660.6 / 128 / 2.52,
 # H100 SXM 1979 / 132 / 1.83, B200 4500 / 148 / 1.85, RTX 5090 838 / 170 / 2.41, Orin 85 / 16 / 1.3. The L40 has half:
-# 362 / 142 / 2.49. B300 and Thor have less, and no sheet gives a clock to divide it by.
+# 362 / 142 / 2.49. From "NVIDIA H100 Tensor Core GPU Architecture", "NVIDIA Ada GPU Architecture" and the data sheets
+# of the cards. B300 and GB300 have a thirtieth of that (150 and 165 TOPS); no sheet gives a clock to divide it by.
 _INT8_TENSOR = PeakRates(
     {sm: _HALF_TENSOR.by_capability[sm] * 2 for sm in (75, 80, 86, 87, 89, 90, 100, 120)},
     at_half_rate=_HALF_TENSOR.at_half_rate,

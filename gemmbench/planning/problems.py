@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, overload
 
@@ -14,14 +14,17 @@ from msgspec import Meta
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
-from gemmbench.planning.precisions import Precision, StorageType, find_precision
-from gemmbench.planning.sizes import AnyShape, Dimension, Scalar, add_count, check_digits, size_text
+from gemmbench.planning.precisions import INT32, Precision, StorageType, find_precision
+from gemmbench.planning.sizes import AnyShape, Count, Dimension, Groups, Many, Scalar, check_digits, make_shape
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
-Role = Literal["factor", "initial", "result", "addend", "scale"]
+Role = Literal["factor", "initial", "result", "addend", "scale", "index"]
 """The purpose of an operand: a factor is multiplied, and the result is C, which beta multiplies and a launch writes. If
-the result is D, beta multiplies the initial C. An epilogue adds an addend and multiplies by a scale."""
+the result is D, beta multiplies the initial C. An epilogue adds an addend and multiplies by a scale. An index holds
+the rows at which products begin."""
+OFFSETS = "offsets"
+"""The name of the index of groups: the first row of each group, and last the number of rows."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,25 @@ def check_rows_of_result(ld: tuple[str, ...], separate_c: bool) -> tuple[str, ..
     return ld
 
 
+FORM = "epilogue", "ld", "separate_c"
+"""The fields of a problem that do not depend on its shape, layout, precision and scalars."""
+
+
+def read_form(holder: object) -> dict[str, Any]:
+    """Return these fields of a problem, or of another object that has them."""
+    return {name: getattr(holder, name) for name in FORM}
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One of the products of a problem, M x N x K, and the stored row of each operand at which it begins."""
+
+    M: int
+    N: int
+    K: int
+    rows: Mapping[str, int]
+
+
 @dataclass(frozen=True)
 class Problem:
     """`count` products C = alpha op(A) op(B) + beta C, followed by the `epilogue`.
@@ -104,6 +126,9 @@ class Problem:
     and then for B whether it is stored as it is used (`n`) or transposed (`t`). With `tn`, the array A is K x M. Rows
     are packed, except that `ld` says how many elements follow each row of some operands, such as ("A+8",). With
     `separate_c`, the result is written to D, and C is only read.
+
+    With `groups`, which holds the rows of each, the rows of A and C belong to groups, one after another, and each group
+    is multiplied with its own B. M is the number of all rows, and `count` is 1.
     """
 
     M: Dimension
@@ -117,13 +142,20 @@ class Problem:
     epilogue: tuple[str, ...] = ()
     ld: tuple[str, ...] = ()
     separate_c: bool = False
+    groups: tuple[Count, ...] = ()
 
     @property
     def key(self) -> tuple[int | float | str, ...]:
         """The fields that identify a problem, without those that have their default."""
         count = () if self.count == 1 else (self.count,)
         scalars = self.alpha, self.beta
-        more = *count, *self.epilogue, *self.ld, *(("separate_c",) if self.separate_c else ())
+        more = (
+            *count,
+            *([self.groups] if self.groups else []),
+            *self.epilogue,
+            *self.ld,
+            *(("separate_c",) if self.separate_c else ()),
+        )
         return (self.M, self.N, self.K, self.layout, self.precision_name, *scalars, *more)
 
     @cached_property
@@ -134,12 +166,59 @@ class Problem:
     @property
     def flops(self) -> int:
         """The number of floating-point operations: 2 M N K for each product, since a multiply-add counts as two."""
-        return 2 * self.count * self.M * self.N * self.K
+        return 2 * self.rows * self.N * self.K
 
     @property
-    def dimensions(self) -> AnyShape:
-        """M, N and K, preceded by the number of products if there are several."""
-        return add_count(self.count, (self.M, self.N, self.K))
+    def shape(self) -> AnyShape:
+        """The shape. The fields hold its numbers, because saved results do."""
+        if self.groups:
+            return Groups(self.groups, self.N, self.K)
+        return make_shape(self.count, (self.M, self.N, self.K))
+
+    @cached_property
+    def slices(self) -> tuple[Slice, ...]:
+        """The products in order."""
+        if self.groups:
+            return tuple(self._list_groups())
+        rows = {each.name: 0 if each.role == "scale" else each.rows // self.count for each in self.operands}
+        return tuple(
+            Slice(self.M, self.N, self.K, {name: number * each for name, each in rows.items()})
+            for number in range(self.count)
+        )
+
+    def _list_groups(self) -> Iterator[Slice]:
+        """Yield the products of groups, whose rows follow each other."""
+        shared = {each.name: 0 for each in self.operands if each.role in ("scale", "index")}
+        own = {each.name: each.rows // len(self.groups) for each in self.operands if self._is_per_group(each)}
+        first = 0
+        for number, rows in enumerate(self.groups):
+            begins = {name: number * each for name, each in own.items()}
+            stacked = {each.name: first for each in self.operands}
+            yield Slice(rows, self.N, self.K, {**stacked, **shared, **begins})
+            first += rows
+
+    def _is_per_group(self, operand: Operand) -> bool:
+        """Whether groups have as many rows of an operand each: those of B, and one of a bias."""
+        step = EPILOGUE_STEPS.get(operand.name)
+        return operand.name == "B" or (step is not None and step.part == "row")
+
+    def take(self, number: int) -> Problem:
+        """Return one of the products as a problem."""
+        return replace(self, M=self.slices[number].M, groups=()) if self.groups else self.one
+
+    def list_moves(self, one: Slice) -> dict[str, int]:
+        """Return the bytes from the start of each operand to the start of a product in it."""
+        return {operand.name: one.rows[operand.name] * operand.row_bytes for operand in self.operands}
+
+    @property
+    def offsets(self) -> list[int]:
+        """The first row of each group, and last the number of all rows."""
+        return list(itertools.accumulate(self.groups, initial=0))
+
+    @property
+    def rows(self) -> int:
+        """The rows of C of all products together."""
+        return self.count * self.M
 
     @property
     def trans_a(self) -> bool:
@@ -167,7 +246,7 @@ class Problem:
         """Return how the elements of A, B, C or D are stored. A workspace holds copies of A and B."""
         return self.precision.storage("C" if operand == "D" else operand)
 
-    def shape(self, operand: str) -> tuple[int, int]:
+    def stored_shape(self, operand: str) -> tuple[int, int]:
         """Return the number of rows and columns of the stored A, B, C or D of one product."""
         return {
             "A": (self.K, self.M) if self.trans_a else (self.M, self.K),
@@ -181,13 +260,14 @@ class Problem:
 
     def leading(self, operand: str) -> int:
         """Return the leading dimension of A, B, C or D: the elements from one stored row to the next."""
-        return self.shape(operand)[1] + self.padding.get(operand, 0)
+        return self.stored_shape(operand)[1] + self.padding.get(operand, 0)
 
     def list_leading(self, column_major: bool) -> dict[str, int]:
         """Return the leading dimensions of A, B, C and the result D, as a kernel with such matrices calls them."""
         contiguous = 0 if column_major else 1
         operands = {"A": "A", "B": "B", "C": "C", "D": self.result.name}
-        return {name: self.shape(each)[contiguous] + self.padding.get(each, 0) for name, each in operands.items()}
+        shapes = {name: (self.stored_shape(each), each) for name, each in operands.items()}
+        return {name: shape[contiguous] + self.padding.get(each, 0) for name, (shape, each) in shapes.items()}
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
@@ -199,8 +279,15 @@ class Problem:
         if self.separate_c:
             roles[2:] = [("C", "initial"), ("D", "result")]
         several = () if self.count == 1 else (self.count,)
+        groups = (len(self.groups),) if self.groups else several
         found = [
-            Operand(name, role, self.storage(name), (*several, *self.shape(name)), self.padding.get(name, 0))
+            Operand(
+                name,
+                role,
+                self.storage(name),
+                (*(groups if name == "B" else several), *self.stored_shape(name)),
+                self.padding.get(name, 0),
+            )
             for name, role in roles
         ]
         for name in self.epilogue:
@@ -208,8 +295,10 @@ class Problem:
             if part == "one":
                 found.append(Operand(name, "scale", self.precision.epilogue_type, (1,)))
             elif part:
-                shape = (self.N,) if part == "row" else self.shape("C")
-                found.append(Operand(name, "addend", self.storage("C"), (*several, *shape)))
+                shape = (*groups, self.N) if part == "row" else (*several, *self.stored_shape("C"))
+                found.append(Operand(name, "addend", self.storage("C"), shape))
+        if self.groups:
+            found.append(Operand(OFFSETS, "index", INT32, (len(self.groups) + 1,)))
         return tuple(found)
 
     @property
@@ -233,19 +322,18 @@ class Problem:
 
     @property
     def one(self) -> Problem:
-        """The first of the products as a problem."""
+        """The first of the products as a problem; of groups, the first that has rows."""
+        if self.groups:
+            return self.take(next(number for number, rows in enumerate(self.groups) if rows))
         return replace(self, count=1) if self.count > 1 else self
 
     def stride(self, name: str) -> int:
-        """Return how many elements an operand has from one product to the next, or 0 if all products share it."""
+        """Return how many elements an operand of a batch has from one product to the next; 0 if all share it."""
         operand = self.operand(name)
-        if operand.role == "scale":
-            return 0
-        *rows, columns = operand.shape if self.count == 1 else operand.shape[1:]
-        return math.prod(rows) * (columns + operand.padding)
+        return 0 if operand.role == "scale" else operand.rows // self.count * (operand.shape[-1] + operand.padding)
 
     def stride_bytes(self, name: str) -> int:
-        """Bytes from one product to the next in an operand; 0 for one that all products share."""
+        """Bytes from one product of a batch to the next in an operand; 0 for one that all products share."""
         return self.operand(name).storage.nbytes(self.stride(name))
 
     def operand_bytes(self, operand: str) -> int:
@@ -267,20 +355,29 @@ class Problem:
     @property
     def size(self) -> str:
         """The size as text: `4096` for a cube, else `1024x768x1024` (M, N, K); `64*4096` for 64 products."""
-        return size_text(self.dimensions)
+        return self.shape.size
 
     @property
     def title(self) -> str:
         """A title such as `M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0` for the heading of a table."""
         scalars = f", alpha {self.alpha:g}, beta {self.beta:g}" if self.scaled else ""
         several = f"{self.count} products of " if self.count > 1 else ""
-        sizes = f"M = {self.M}, N = {self.N}, K = {self.K}"
+        sizes = f"M = {self.M}{self._group_words}, N = {self.N}, K = {self.K}"
         return f"{several}{sizes}, {self.layout}, {self.precision_name}{scalars}{self.form_words}"
 
     @property
+    def _group_words(self) -> str:
+        if not self.groups:
+            return ""
+        least, most = min(self.groups), max(self.groups)
+        listed = " + ".join(map(str, self.groups))
+        each = listed if len(self.groups) <= _MOST_LISTED else f"{len(self.groups)} groups of {least} to {most}"
+        return f" ({each})"
+
+    @property
     def form(self) -> dict[str, Any]:
-        """The fields that do not depend on its shape, layout, precision and scalars."""
-        return {"epilogue": self.epilogue, "ld": self.ld, "separate_c": self.separate_c}
+        """The fields in FORM."""
+        return read_form(self)
 
     @property
     def storage_words(self) -> list[str]:
@@ -302,7 +399,8 @@ class Problem:
         # Saved keys of batches hash this text, so that of a problem of one product must not change.
         names = ["M", "N", "K", "layout", "precision_name", "alpha", "beta"]
         names += [] if self.count == 1 else ["count"]
-        names += [name for name in ("epilogue", "ld", "separate_c") if getattr(self, name)]
+        names += ["groups"] * bool(self.groups)
+        names += [name for name, value in self.form.items() if value]
         return f"Problem({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __str__(self) -> str:
@@ -312,6 +410,8 @@ class Problem:
 
 
 _EXCHANGED = str.maketrans("AB", "BA")
+_MOST_LISTED = 8
+"""The most groups that a title lists."""
 
 
 def make_problem(
@@ -320,29 +420,36 @@ def make_problem(
     precision_name: str,
     alpha: float = 1.0,
     beta: float = 0.0,
-    epilogue: tuple[str, ...] = (),
-    ld: tuple[str, ...] = (),
-    separate_c: bool = False,
+    **form: Any,
 ) -> Problem:
-    """Make the problem with this shape. Raises UsageError for rows of a D that is not asked for."""
-    check_rows_of_result(ld, separate_c)
-    *several, M, N, K = shape
-    count = several[0] if several else 1
-    return Problem(M, N, K, layout, precision_name, alpha, beta, count, epilogue, ld, separate_c)
+    """Make the problem with this shape and `form`.
+
+    Raises UsageError for rows of a D that is not asked for, and for groups whose rows of A are not contiguous.
+    """
+    count = shape.count if isinstance(shape, Many) else 1
+    groups = shape.rows if isinstance(shape, Groups) else ()
+    made = Problem(shape.M, shape.N, shape.K, layout, precision_name, alpha, beta, count, groups=groups, **form)
+    check_rows_of_result(made.ld, made.separate_c)
+    if groups and made.trans_a:
+        raise UsageError(
+            f"layout {layout} stores A by columns, but each group has whole rows of A; choose --layout nn or nt"
+        )
+    return made
 
 
 @dataclass(frozen=True)
 class ProblemGrid(Sequence[Problem]):
-    """Every combination of precision, layout and shape. The rest is the same for all. Shapes change fastest."""
+    """Every combination of precision, layout and shape. The rest is the same for all. Shapes change fastest.
+
+    `form` holds the fields in FORM that differ from their defaults.
+    """
 
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
     shapes: tuple[AnyShape, ...]
     alpha: float = 1.0
     beta: float = 0.0
-    epilogue: tuple[str, ...] = ()
-    ld: tuple[str, ...] = ()
-    separate_c: bool = False
+    form: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.precisions) * len(self.layouts) * len(self.shapes)
@@ -362,7 +469,7 @@ class ProblemGrid(Sequence[Problem]):
         return self._make(self.precisions[precision], self.layouts[layout], self.shapes[shape])
 
     def _make(self, precision: str, layout: str, shape: AnyShape) -> Problem:
-        return make_problem(shape, layout, precision, self.alpha, self.beta, self.epilogue, self.ld, self.separate_c)
+        return make_problem(shape, layout, precision, self.alpha, self.beta, **self.form)
 
 
 ROWS = 64

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from gemmbench.errors import UsageError, nearest, write_pip_line
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import Candidate, Variant
 from gemmbench.planning.plans.expansion import list_rows, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
 from gemmbench.planning.plans.skip_reasons import Refusal
@@ -220,8 +220,6 @@ def make_strategy(name: str, space: SearchSpace, seed: int) -> Strategy:
     return STRATEGIES[name](space, seed)
 
 
-Candidate = tuple[str, tuple[tuple[str, int], ...]]
-"""A variant and its configuration."""
 Scores = Mapping[Problem, Mapping[Candidate, float]]
 """The logarithm of each candidate's time at each problem, relative to the same candidate at each problem."""
 
@@ -231,7 +229,7 @@ def find_row(
 ) -> int | None:
     """Return the number of the row that computes a problem; None if there is none. See make_plans for the arguments."""
     for number in list_rows(problem, variant, device, targets):
-        chosen = [(replace(variant, picks=(variant.picks[number],)), [Config()])]
+        chosen = [(replace(variant, picks=(variant.picks[number],), costs=()), [Config()])]
         (plan,) = make_plans([problem], chosen, device, targets, why_refused)
         if isinstance(plan, Plan):
             return number

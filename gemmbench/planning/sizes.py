@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -83,31 +85,104 @@ Shape = tuple[int, int, int]
 """M, N and K of one product."""
 
 
-class Many(NamedTuple):
-    """A batch of at least two products of M x N x K."""
+@dataclass(frozen=True)
+class One:
+    """One product of M x N x K."""
 
-    products: int
     M: int
     N: int
     K: int
 
+    @property
+    def size(self) -> str:
+        """The shape as text: `4096` for a cube, else `1024x768x1024`."""
+        return str(self.M) if self.M == self.N == self.K else f"{self.M}x{self.N}x{self.K}"
 
-AnyShape = Shape | Many
+
+@dataclass(frozen=True)
+class Many:
+    """A batch of at least two products of M x N x K."""
+
+    count: int
+    M: int
+    N: int
+    K: int
+
+    @property
+    def size(self) -> str:
+        """The shape as text, such as `64*4096` for 64 products."""
+        return f"{self.count}*{One(self.M, self.N, self.K).size}"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """At least two products that share K and N, each with its own number of rows, which may be 0."""
+
+    rows: tuple[int, ...]
+    N: int
+    K: int
+
+    @property
+    def M(self) -> int:
+        """The rows of all groups together."""
+        return sum(self.rows)
+
+    @property
+    def size(self) -> str:
+        """The shape as text, such as `512+0+33x4096x7168`."""
+        return f"{'+'.join(map(str, self.rows))}x{self.N}x{self.K}"
+
+
+AnyShape = One | Many | Groups
 LARGEST = 2**31 - 1
 MOST = 10_000
-_FORMS = "write 1024, 1024x768x512, 512:4096:512 or 64*512"
+_MOST_GROUPS = 1024
+_FORMS = "write 1024, 1024x768x512, 512:4096:512, 64*512 or 512+0+33x768x512"
 
 
-def size_text(shape: AnyShape) -> str:
-    """Format a shape: `4096` for a cube, else `1024x768x1024`; `64*4096` for 64 products."""
-    *several, M, N, K = shape
-    size = str(M) if M == N == K else f"{M}x{N}x{K}"
-    return f"{several[0]}*{size}" if several else size
+def make_shape(count: int, shape: Shape) -> AnyShape:
+    """Return the shape of a batch, or that of one product if the count is 1."""
+    return Many(count, *shape) if count > 1 else One(*shape)
 
 
-def add_count(count: int, shape: Shape) -> AnyShape:
-    """Return a shape with a number of products, or the shape itself if there is only one product."""
-    return Many(count, *shape) if count > 1 else shape
+def make_groups(rows: Sequence[int], N: int, K: int, written: str = "") -> AnyShape:
+    """Return the shape of groups with these rows, or that of one product if there is one group. Raises UsageError."""
+    place = f"size '{written}'" if written else "groups"
+    for each in rows:
+        if each < 0:
+            raise UsageError(f"{place}: a group of {each} rows; write 0 or more")
+    if not sum(rows):
+        raise UsageError(f"{place}: all groups are empty; give at least one of them a row")
+    if len(rows) > _MOST_GROUPS:
+        raise UsageError(f"{place}: {len(rows):,} groups are too many; at most {_MOST_GROUPS:,} are allowed")
+    if sum(rows) > LARGEST:
+        raise UsageError(f"{place}: {format_count(sum(rows))} rows in all groups are too many; at most {LARGEST}")
+    return Groups(tuple(rows), N, K) if len(rows) > 1 else One(rows[0], N, K)
+
+
+_MOST_SKEW = 4.0
+
+
+def draw_groups(count: int, mean: int, skew: float, seed: int) -> tuple[int, ...]:
+    """Draw the rows of `count` groups, `count` times `mean` in all. Raises UsageError.
+
+    The shares are log-normal: the standard deviation of their logarithms is `skew`, so that 0 makes equal groups. Each
+    is rounded down, and the groups that lose most by that get the remaining rows.
+    """
+    if not 1 <= count <= _MOST_GROUPS:
+        raise UsageError(f"groups: count is {count}; give 1 to {_MOST_GROUPS:,}")
+    if not 1 <= mean <= LARGEST // count:
+        raise UsageError(f"groups: mean is {mean}; give 1 to {LARGEST // count} rows for {count} groups")
+    if not 0 <= skew <= _MOST_SKEW:
+        raise UsageError(f"groups: skew is {skew:g}; give 0 (equal groups) to {_MOST_SKEW:g}")
+    rng = random.Random(seed)
+    weights = [math.exp(skew * rng.gauss(0, 1)) for _ in range(count)]
+    shares = [count * mean * weight / sum(weights) for weight in weights]
+    rows = [int(share) for share in shares]
+    by_loss = sorted(range(count), key=lambda number: (rows[number] - shares[number], number))
+    for number in by_loss[: count * mean - sum(rows)]:
+        rows[number] += 1
+    return tuple(rows)
 
 
 def parse_sizes(text: str | int) -> list[AnyShape]:
@@ -173,17 +248,20 @@ def check_size(written: int) -> None:
 
 @dataclass(frozen=True)
 class _Item:
-    """One item of a list of sizes: one shape or a range of cubes, each of them `count` times."""
+    """One item of a list of sizes: groups, or one shape or a range of cubes, each of them `count` times."""
 
     count: int
     shapes: tuple[Shape, ...] | range
+    groups: AnyShape | None = None
 
     def __len__(self) -> int:
-        return len(self.shapes)
+        return 1 if self.groups else len(self.shapes)
 
     def __iter__(self) -> Iterator[AnyShape]:
+        if self.groups:
+            yield self.groups
         for each in self.shapes:
-            yield add_count(self.count, (each, each, each) if isinstance(each, int) else each)
+            yield make_shape(self.count, (each, each, each) if isinstance(each, int) else each)
 
 
 def _parse_items(text: str | int) -> list[_Item]:
@@ -191,6 +269,14 @@ def _parse_items(text: str | int) -> list[_Item]:
 
 
 def _parse_item(item: str) -> _Item:
+    if re.fullmatch(r"-?\d+(\+-?\d+)+(x-?\d+){2}", item):
+        rows, n, k = item.split("x")
+        for each in rows.split("+"):
+            check_digits(f"size '{item[:20]}...'", each)
+        groups = make_groups([int(each) for each in rows.split("+")], _check_part(n, item), _check_part(k, item), item)
+        return _Item(1, (), groups)
+    if "+" in item:
+        raise UsageError(f"size '{item}': cannot read these groups; write rows+rows+...xNxK, such as 512+0+33x768x512")
     before, mark, size = item.rpartition("*")
     if mark and not re.fullmatch(r"-?\d+", before):
         raise UsageError(f"size '{item}': '{before}' is not a number of products; write 64*512 for 64 of them")

@@ -15,7 +15,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.errors import UsageError, nearest_or_all
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import AnyShape, size_text
+from gemmbench.planning.sizes import AnyShape
 from gemmbench.report.percent_of_baseline import (
     clock_ratio,
     compare_with_best_library,
@@ -225,7 +225,7 @@ class RowFilter:
 
     def _includes(self, problem: Problem) -> bool:
         return (
-            (not self.sizes or problem.dimensions in self.sizes)
+            (not self.sizes or problem.shape in self.sizes)
             and (not self.precisions or problem.precision_name in self.precisions)
             and (not self.layouts or problem.layout in self.layouts)
         )
@@ -239,7 +239,7 @@ class RowFilter:
             if not any(fnmatchcase(name, asked) for name in names):
                 raise UsageError(f"no row of '{asked}'{nearest_or_all(asked, names, _HELD, _SHOW)}")
         known = [each.problem.size for each in comparison.problems]
-        for size in map(size_text, self.sizes):
+        for size in (shape.size for shape in self.sizes):
             if size not in known:
                 raise UsageError(f"no row of size {size}{nearest_or_all('', known, _HELD, _SHOW)}")
 

@@ -16,7 +16,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError, nearest_or_all
 from gemmbench.planning.files import results_stem
 from gemmbench.planning.precisions import CLASSES
-from gemmbench.planning.sizes import parse_sizes, size_text
+from gemmbench.planning.sizes import parse_sizes
 from gemmbench.planning.sweeps.run_request import OPTIONS, Destination
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.flags import MEANINGS, find_flags
@@ -88,7 +88,7 @@ def _gemm_command(record: Record) -> list[str]:
     problem = record.problem
     scalars = {"alpha": f"{problem.alpha:.17g}", "beta": f"{problem.beta:.17g}"}
     shape = {"sizes": problem.size, "precisions": problem.precision_name, "layouts": problem.layout}
-    form = {"epilogue": ",".join(problem.epilogue), "ld": ",".join(problem.ld), "separate_c": problem.separate_c}
+    form = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in problem.form.items()}
     return ["gemmbench", "run", record.variant, *_write_options({**shape, **scalars, **form})]
 
 
@@ -369,7 +369,7 @@ def find_row(comparison: Comparison, wanted: str) -> Row:
         known = (row.record.variant for row in rows)
         raise UsageError(f"--explain: no row of '{name}'{nearest_or_all(name, known, f'{file} has', 'gemmbench show')}")
     with suppress(UsageError):  # 512x512x512 means 512, as in --sizes
-        size = ",".join(map(size_text, parse_sizes(size)))
+        size = ",".join(shape.size for shape in parse_sizes(size))
     found = [row for row in named if not size or row.record.problem.size == size]
     if not found:
         sizes = ", ".join(dict.fromkeys(row.record.problem.size for row in named))

@@ -136,7 +136,12 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     if record.pdl:
         yield "P", "it overlaps with the previous product, so a single product takes longer than the time per launch"
     if record.per_product:
-        yield "E", f"{record.problem.count} launches, because its manifest does not have `kinds: [one, many]`"
+        groups = sum(map(bool, record.problem.groups))
+        kind, count = "groups" if groups else "many", groups or record.problem.count
+        yield (
+            "E",
+            f"{count} launches, because its manifest does not have `kinds: [one, {kind}]`",
+        )
     if record.approx:
         yield "A", f"the factor of the activation may be off by {record.approx:.3g} (`approx` in its manifest)"
     if record.overlap_unknown:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from gemmbench.planning.files import escape_cell, escape_controls
@@ -159,6 +159,12 @@ class Report:
         text = "\n\n".join(filter(None, parts))
         return f"{text}\n" if text else ""
 
+    def split_notes(self) -> tuple[Report, list[str]]:
+        """Return a report with the tables alone, and all other lines, for a format whose lines are all rows."""
+        tables = [replace(table, notes=()) for table in self.tables]
+        notes = [note for table in self.tables for note in table.notes]
+        return Report(tables), [*notes, *self.remarks, *(self.details or self.footer), *self.closing]
+
     def draw(self, width: int | None) -> list[Line]:
         """Draw the report on a screen of this width (None: no limit)."""
         alike: dict[tuple[str, ...], list[Table]] = {}
@@ -205,14 +211,14 @@ def _format_table(table: Table, style: str) -> str:
     if style not in _ESCAPED_CELLS:
         rows = [[_escape_cell(cell, side, style) for cell, side in zip(row, align, strict=True)] for row in rows]
     headings = table.headings if style in _ESCAPED_CELLS else [_escape(each, style) for each in table.headings]
-    cells = _separate_by_tabs(headings, rows) if style == _TSV else format_cells(rows, headings, style, align)
+    cells = _separate_by_tabs(headings, rows) if style == TSV else format_cells(rows, headings, style, align)
     parts = [_format_heading(table.title, style), "", cells] if table.title else [cells]
     return "\n".join([*parts, *format_list(table.notes, style)])
 
 
 def _escape_cell(cell: str, side: str, style: str) -> str:
     """Escape a cell, except a dash for a missing value and, in `tsv`, a number that begins with a sign."""
-    return cell if cell == "-" or (style == _TSV and side == "right") else _escape(cell, style)
+    return cell if cell == "-" or (style == TSV and side == "right") else _escape(cell, style)
 
 
 def _separate_by_tabs(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -329,12 +335,13 @@ def escape_formula(text: str) -> str:
     return _FORMULA.sub(r"\1'", text)
 
 
-_TSV, _WIDTH = "tsv", " +- "
+TSV, _WIDTH = "tsv", " +- "
+"""Cells separated by tabs, and no other lines where it is printed."""
 _WRITERS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(_MARKDOWN, escape_markdown),
     **dict.fromkeys(_HTML, escape),
     **dict.fromkeys(_LATEX, _escape_latex),
-    _TSV: escape_formula,
+    TSV: escape_formula,
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -81,11 +80,6 @@ def format_share(share: float) -> str:
     """Format a share in percent with one decimal if that is not zero: `5.1 %`, `3 %`."""
     percent = f"{100 * share + 0.0:.1f}".removesuffix(".0")
     return "0 %" if percent == "-0" else f"{percent} %"
-
-
-def shorten_device(name: str) -> str:
-    """Remove the memory from the name of a GPU: NVIDIA H100 for an NVIDIA H100 80GB HBM3."""
-    return re.sub(r" \d+GB| HBM\w+", "", name)
 
 
 def count_noun(count: int, noun: str) -> str:

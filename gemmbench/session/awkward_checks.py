@@ -15,12 +15,12 @@ from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import Built, open_pool
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.record import CHECK, Record
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import GROUPS, Variant
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import Shape, add_count
+from gemmbench.planning.sizes import AnyShape, Shape, make_shape
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.session.reporter import Reporter
@@ -53,7 +53,7 @@ def plan_awkwardly(
     """Plan a configuration on an awkward problem that its rules allow, in the layout and precision of `problem`.
 
     The shape is the usual awkward shape or `shape`, or one near it. If `problem` has several products, a few are
-    planned. If no shape is allowed, the Skip is for the shape that was wanted.
+    planned, and groups if the variant takes them. If no shape is allowed, the Skip is for the shape that was wanted.
     """
     wanted = shape or configurations.AWKWARD
 
@@ -70,7 +70,9 @@ def plan_awkwardly(
 
 
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
-    several = add_count(min(problem.count, _MOST_PRODUCTS), shape)
+    several: AnyShape = make_shape(min(problem.count, _MOST_PRODUCTS), shape)
+    if problem.groups and GROUPS in variant.kinds:
+        several = configurations.split_into_groups(shape)
     kinds = [problem.layout], [problem.precision_name], problem.form
     problems = configurations.make_problems(variant, [several], *kinds)
     chosen = [(variant, [config])]
@@ -100,7 +102,8 @@ def check_elsewhere(chains: Sequence[Chain], machine: Machine, reporter: Reporte
 
 def _plan_check(chain: Chain, machine: Machine) -> Plan | Skip | None:
     """Plan the code of a chain on an awkward problem; None if there is nothing to check."""
-    if chain.reason or chain.network or len(chain.steps) != 1 or chain.steps[0].variant.is_library:
+    several = len(chain.steps) != 1 and not all(step.group is not None for step in chain.steps)
+    if chain.reason or chain.network or several or chain.steps[0].variant.is_library or chain.passed:
         return None
     step = chain.steps[0]  # of what was picked, where a variant dispatches
     found = plan_awkwardly(step.variant, step.config, chain.problem, machine)

@@ -16,10 +16,10 @@ from gemmbench.bench.tuning.screening import CandidateBatches
 from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key, make_key
 from gemmbench.errors import SpecError, StoreError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.variant import Params, Pick, Variant
+from gemmbench.planning.manifests.variant import Candidate, Params, Pick, Variant
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.search_space import Candidate, Scores, choose_candidate, choose_held_out, find_row
+from gemmbench.planning.search_space import Scores, choose_candidate, choose_held_out, find_row
 from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.report.export import replace_file
 from gemmbench.session.machine import open_catalog
@@ -114,7 +114,7 @@ def list_present_choices(variant: Variant, problems: Sequence[Problem], machine:
 def list_present_keys(variant: Variant, name: str) -> list[Key]:
     """List the configurations of the variant `name` that the rows of a `pick` name now."""
     picks = [pick for pick in variant.picks if pick.variant == name and pick.code]
-    return [make_key({**pick.code.default(), **dict(pick.params)}) for pick in picks if pick.code]
+    return [make_key(pick.values) for pick in picks if pick.code]
 
 
 def _find_row(problem: Problem, variant: Variant, machine: Machine) -> int | None:
@@ -147,11 +147,11 @@ def choose_rows(
 
 def _choose_row(variant: Variant, number: int, problems: Sequence[Problem], scores: Scores) -> ChosenRow:
     pick = variant.picks[number]
-    row = ChosenRow(number, str(pick.when) if pick.when else "", tuple(problems), None, math.nan)
+    row = ChosenRow(pick.row, str(pick.when) if pick.when else "", tuple(problems), None, math.nan)
     if not problems:
         return replace(row, reason="no problem of this search falls to it")
     if pick.estimate is not None:
-        return replace(row, reason="it has `costs`, which belong to its configuration")
+        return replace(row, reason="its candidates compete by their estimates; --survey fits them")
     if pick.when is None:
         return replace(row, reason="it has no condition, because it serves the problems that no other row does")
     assert pick.code is not None, "the catalog fills it in"
@@ -241,7 +241,8 @@ def refuse_unwritable(variant: Variant, catalog: Catalog) -> None:
 
     Raises StoreError, UsageError and SpecError.
     """
-    present = {number: PickRow(pick.variant, dict(pick.params)) for number, pick in enumerate(variant.picks)}
+    single = [pick for pick in variant.picks if pick.estimate is None]
+    present = {pick.row: PickRow(pick.variant, dict(pick.params)) for pick in single}
     _replace_rows(variant, present, catalog)
 
 

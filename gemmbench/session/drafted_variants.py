@@ -224,7 +224,7 @@ def _explain_result(result: TriedResult) -> Diagnosis | None:
         M, N, a, b, layout = N, M, b, a, _FLIPPED[layout[1]] + _FLIPPED[layout[0]]
     problem = Problem(M, N, K, layout=layout, precision_name=result.precision)
     flat = {"A": a, "B": b, "C": result.C}
-    shaped = {name: each.reshape(problem.shape(name)) for name, each in flat.items()}
+    shaped = {name: each.reshape(problem.stored_shape(name)) for name, each in flat.items()}
     return Reference(problem, shaped, 1.0, 0.0).check_exact(shaped["C"]).diagnosis
 
 

@@ -262,17 +262,15 @@ def open_results(
         if set(environment.planned) != set(run.planned):
             journal.extend(Request(command=environment.command, planned=environment.planned))
         opened = OpenRun(session, run, journal, earlier)
-        with _say_where(run, reporter, resumable=bool(planned)):
+        with _say_where(run, resumable=bool(planned)):
             yield opened
 
 
 @contextmanager
-def _say_where(run: Run, reporter: Reporter, resumable: bool) -> Iterator[None]:
-    """Say how to continue if Ctrl-C stops the run at once; add to a DeviceError where to find the rows before it."""
+def _say_where(run: Run, resumable: bool) -> Iterator[None]:
+    """Add to a DeviceError where to find the rows before it."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(*([run.warning] if run.records else [])) from None
     except DeviceError as fault:
         count = sum(record.status != "skipped" for record in run.records) + len(run.transfers)
         hint = "; --resume continues the run" if resumable else ""

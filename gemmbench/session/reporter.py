@@ -29,7 +29,7 @@ class Reporter:
         """Show one message, such as why a run ends early."""
 
     def open_run(self, run: Run) -> None:
-        """Take the run that is about to be measured, to name it if Ctrl-C stops the command at once."""
+        """Take the run that is about to be measured, for explain_interruption if Ctrl-C stops it at once."""
 
     def progress_bar(self) -> AbstractContextManager[Progress]:
         """Show progress inside the block. Yields the callback for progress reports."""

@@ -26,6 +26,7 @@ from gemmbench.planning.files import (
 )
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import find_commit, is_tracked
+from gemmbench.planning.plans.plan import shorten_device
 from gemmbench.planning.sweeps.run_request import Destination
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.comparison import RowFilter
@@ -33,7 +34,7 @@ from gemmbench.report.export import write_text
 from gemmbench.report.store.reading import read_environment, read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
-from gemmbench.report.text import count_noun, shorten_device
+from gemmbench.report.text import count_noun
 from gemmbench.session.open_run import name_command
 from gemmbench.session.reporter import Reporter
 
@@ -323,9 +324,16 @@ class ListedRun:
 
     @property
     def statuses(self) -> list[str]:
-        """The statuses of the rows that ran."""
-        records = [*self.run.full_records, *self.run.transfers]
-        return [record.status for record in records if record.status != "skipped"]
+        """The statuses of the rows that ran, each once.
+
+        A row that was measured again, such as the baseline of several batches, counts as failed if it ever failed.
+        """
+        found: dict[object, str] = {}
+        rows: list[tuple[object, str]] = [((each.kernel_key, each.pdl), each.status) for each in self.run.full_records]
+        for key, status in [*rows, *(((each.kernel_key, each.mode), each.status) for each in self.run.transfers)]:
+            if status != "skipped" and found.get(key, "ok") == "ok":
+                found[key] = status
+        return list(found.values())
 
     @property
     def failed(self) -> int:
@@ -356,10 +364,11 @@ COLUMNS: tuple[Column[ListedRun], ...] = (
 )
 
 
-def report_runs(folder: str, runs: Sequence[ListedRun], sizes: Sequence[str] = ()) -> Report:
+def report_runs(folder: str, runs: Sequence[ListedRun], sizes: Sequence[str] = (), left_out: int = 0) -> Report:
     """Return a table of the runs in a folder, with notes on how to show one, and one at the first of `sizes`.
 
-    A device that all runs have in common is in the title. The last lines name the folders of results in this one.
+    A device that all runs have in common is in the title. `left_out` other runs have no selected rows. The last lines
+    name the folders of results in this one.
     """
     closing = _describe_folders(Path(folder))
     if not runs:
@@ -374,11 +383,13 @@ def report_runs(folder: str, runs: Sequence[ListedRun], sizes: Sequence[str] = (
     command = f"gemmbench show {example.id}{place}"
     size = f"One size, and which kernel is fastest: {command} --sizes {[*sizes, *example.sizes][0]}"
     notes = [f"One run: {command}", *([size] if len(example.sizes) > 1 else [])]
+    if left_out:
+        notes.append(f"Left out: {count_noun(left_out, 'run')} without such rows: gemmbench show {shlex.quote(folder)}")
     return Report([make_table(columns, runs, title, notes=notes, statuses=statuses)], closing=closing)
 
 
-def list_runs(folder: Path, reporter: Reporter, selection: RowFilter = _ALL) -> list[ListedRun]:
-    """List the runs in a folder that have selected rows, saved runs included, newest first.
+def list_runs(folder: Path, reporter: Reporter, selection: RowFilter = _ALL) -> tuple[list[ListedRun], int]:
+    """List the runs in a folder that have selected rows, saved runs included, newest first, and count the others.
 
     Reports files that cannot be read. Raises StoreError if there are no runs, here or in folders inside, and UsageError
     if none has such rows.
@@ -392,7 +403,7 @@ def list_runs(folder: Path, reporter: Reporter, selection: RowFilter = _ALL) -> 
             known = listed.get(run.environment.run, ListedRun(run))
             listed[run.environment.run] = known.with_name(names.get(path, ""))
     if not listed and list_folders(folder):
-        return []
+        return [], 0
     if not listed:
         raise StoreError(f"no results files in {folder}; gemmbench run writes them")
     chosen = [each for each in listed.values() if any(map(selection.includes, each.run.records))]
@@ -400,7 +411,8 @@ def list_runs(folder: Path, reporter: Reporter, selection: RowFilter = _ALL) -> 
         raise UsageError(
             f"none of the {count_noun(len(listed), 'run')} in {folder} has such rows; gemmbench show {folder}"
         )
-    return sorted(chosen, key=lambda each: each.run.environment.started, reverse=True)
+    newest_first = sorted(chosen, key=lambda each: each.run.environment.started, reverse=True)
+    return newest_first, len(listed) - len(chosen)
 
 
 def _read_run(path: Path, reporter: Reporter) -> Run | None:

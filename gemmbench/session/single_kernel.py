@@ -75,6 +75,8 @@ def _plan_one_launch(selection: Selection, machine: Machine) -> Plan:
     (plan,) = expanded
     if isinstance(plan, Skip):
         raise UsageError(f"{variant.name} cannot run here: {plan.reason}")
+    if plan.parts:
+        raise UsageError(f"profile needs one launch, and {variant.name} is launched once for each group; give one size")
     if plan.device != machine.choice.primary:
         raise UsageError(f"{variant.name} runs on the host, so there is no kernel to profile")
     return plan
@@ -103,7 +105,7 @@ def _make_launch_command(plan: Plan, selection: Selection, seed: int | None, mac
     """Return the command of this program that launches the plan."""
     problem = plan.problem
     options = [
-        ("--sizes", f"{problem.M}x{problem.N}x{problem.K}"),
+        ("--sizes", problem.size if problem.groups else f"{problem.M}x{problem.N}x{problem.K}"),
         ("--precision", problem.precision_name),
         ("--layout", problem.layout),
         *(("--param", f"{name}={value}") for name, value in plan.config.values if not plan.config.picked),

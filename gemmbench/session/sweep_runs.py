@@ -89,7 +89,7 @@ def plan_request(
     sweep = adapt_to_files(read_sweep(request, machine.on_cpu), selection, catalog)
     if transfers is not None:
         for problem in sweep.problems:
-            if problem.count > 1:
+            if problem.count > 1 or problem.groups:
                 raise UsageError(
                     f"size {problem.size}: --with-transfers measures single products; leave out one of them"
                 )

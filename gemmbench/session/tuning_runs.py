@@ -73,7 +73,7 @@ _HELD_BACK = 2
 """One in this many compiler threads waits until the device is open, since opening it also needs a core."""
 
 
-def _open_compilers(session: Session) -> AbstractContextManager[CompilerPool]:
+def open_compilers(session: Session) -> AbstractContextManager[CompilerPool]:
     """Open a pool with a compiler thread for each core that is not left to the worker. Some threads are held back."""
     threads = max(1, (os.cpu_count() or 1) - _WORKER_CORES)
     return open_pool(session.compilers, threads, held_back=threads // _HELD_BACK)
@@ -198,7 +198,8 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     awkward = first.M, first.N, first.K
     shapes = (awkward, *(shape for shape in configurations.SHAPES if shape != awkward))
     shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
-    problems = configurations.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
+    counted = [configurations.choose_shape(chain.variant, shape) for shape in shapes]
+    problems = configurations.make_problems(chain.variant, counted, [asked.layout], [asked.precision_name])
     chosen = [(chain.variant, [chain.config])]
     plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
     return tuple(make_chain(plan) for plan in plans if isinstance(plan, Plan))
@@ -278,7 +279,7 @@ def tune_kernels(
     peaks = measure_sweep_peaks(machine, sweep)
     with (
         open_session(machine, devices, request.limits, reporter, gate=sweep.policy.gate, resumable=True) as session,
-        _open_compilers(session) as pool,
+        open_compilers(session) as pool,
     ):
         if not request.destination.resume:
             strategy = make_strategy(how.strategy, tasks[0].space, request.measuring.seed or 0)

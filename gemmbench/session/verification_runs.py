@@ -13,13 +13,14 @@ from gemmbench.bench.estimate import TYPICAL_HOST, UNTIMED, estimate_sweep
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.record import Record
 from gemmbench.bench.selection import LARGEST
+from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans import configurations
-from gemmbench.planning.plans.configurations import check_params, list_configurations
+from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
-from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import add_count, check_plans
+from gemmbench.planning.problems import Problem, make_problem
+from gemmbench.planning.sizes import Groups, check_plans
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import Sweep
@@ -77,6 +78,8 @@ def verify_kernels(
     the records are written to a results file in the folder of the request. Raises GemmbenchError.
     """
     selection = request.selection
+    if invariance and selection.sizes and any(isinstance(shape, Groups) for shape in selection.sizes.shapes):
+        raise UsageError("--invariance compares the bits of plain products and batches; leave out groups")
     variants, broken = choose_variants(selection, lambda variant: variant.computes == "gemm", reporter)
     check_params([(variant, selection.params) for variant in variants])
     expanded: list[Plan | Skip] = []
@@ -199,8 +202,7 @@ def plan_verification(
     params = {ALL: ()} if every else selection.params
     precisions, layouts = _choose_kinds(variant, selection, machine, every)
     configs = list_configurations(variant, params) if params else configurations.change_each_parameter(variant)
-    count = configurations.choose_count(variant)
-    usual = [add_count(count, shape) for shape in configurations.SHAPES]
+    usual = [configurations.choose_shape(variant, shape) for shape in configurations.SHAPES]
     shapes = selection.sizes.shapes if selection.sizes else usual
     planned = _plan_problems(
         variant,
@@ -213,7 +215,7 @@ def plan_verification(
     if not selection.sizes and (every or not machine.on_cpu):
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
-        large = [add_count(count, configurations.LARGE)]
+        large = [configurations.choose_shape(variant, configurations.LARGE)]
         planned += _plan_problems(
             variant,
             configurations.make_problems(variant, large, layouts[:1], precisions, selection.form),
@@ -242,15 +244,15 @@ def _plan_allowed_shapes(
         mine = _list_plans_of(config, planned)
         if 2 * sum(isinstance(item, Plan) for item in mine) >= len(mine):
             continue
-        count = configurations.choose_count(variant)
-        problem = Problem(*configurations.AWKWARD, layout=layouts[0], precision_name=precisions[0], count=count)
+        shape = configurations.choose_shape(variant, configurations.AWKWARD)
+        problem = make_problem(shape, layouts[0], precisions[0])
         adapted = [plan_awkwardly(variant, config, problem, machine, shape) for shape in configurations.SHAPES]
         shapes = dict.fromkeys((each.problem.M, each.problem.N, each.problem.K) for each in adapted
                                if isinstance(each, Plan))  # fmt: skip
         new = [shape for shape in shapes if shape not in configurations.SHAPES and math.prod(shape) <= _LARGEST_ALLOWED]
         if not new and not machine.on_cpu:
             new = list(shapes)[:1]  # rules may allow nothing but one large size
-        counted = [add_count(count, shape) for shape in new]
+        counted = [configurations.choose_shape(variant, shape) for shape in new]
         found += _plan_problems(
             variant,
             configurations.make_problems(variant, counted, layouts, precisions, form),
@@ -282,7 +284,11 @@ def _plan_declared_forms(
     found: list[Plan | Skip] = []
     for (config, precision), layout in kinds.items():
         for form in configurations.list_declared_forms(variant, precision):
-            tried = [plan_awkwardly(variant, config, replace(each, layout=layout), machine) for each in form]
+            rows = next((each for each in (layout, *variant.layouts) if each.startswith("n")), layout)
+            tried = [
+                plan_awkwardly(variant, config, replace(each, layout=rows if each.groups else layout), machine)
+                for each in form
+            ]
             found.append(next((item for item in tried if isinstance(item, Plan)), tried[0]))
     return found
 
@@ -303,17 +309,24 @@ def _choose_kinds(
 
 
 def _note_left_out(variants: Sequence[Variant], selection: Selection, machine: Machine, every: bool) -> str:
-    """Return a note such as `f32, nn only; --all checks 19 more combinations`; "" if nothing is left out by default."""
-    names, left = dict[str, dict[str, None]](), 0
+    """Return a note such as `f32, nn only; --all checks 19 more combinations and 6 more configurations`.
+
+    It is "" if nothing is left out by default.
+    """
+    names, left, unchanged = dict[str, dict[str, None]](), 0, 0
     for variant in variants:
+        if not (every or selection.params):
+            unchanged += max(0, count_configurations(variant) - len(configurations.change_each_parameter(variant)))
         precisions, layouts = _choose_kinds(variant, selection, machine, every)
         names.setdefault("precisions", {}).update(dict.fromkeys(precisions))
         names.setdefault("layouts", {}).update(dict.fromkeys(layouts))
         left += math.prod(map(len, _choose_kinds(variant, selection, machine, every=True))) - len(precisions) * len(
             layouts
         )
-    only = ", ".join("/".join(each) for each in names.values())
-    return f"{only} only; --all checks {count_noun(left, 'more combination')}" if left else ""
+    only = f"{', '.join('/'.join(each) for each in names.values())} only; " if left else ""
+    more = [count_noun(count, f"more {what}") for count, what in ((left, "combination"), (unchanged, "configuration"))
+            if count]  # fmt: skip
+    return f"{only}--all checks {' and '.join(more)}" if more else ""
 
 
 def _plan_problems(

@@ -26,8 +26,8 @@ from gemmbench.errors import DeviceError, HostError, PlanError, Unsupported
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
-from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import Shape
+from gemmbench.planning.problems import Problem, make_problem
+from gemmbench.planning.sizes import Shape, make_shape
 from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import describe_local
 
@@ -128,9 +128,11 @@ def plan_watching(
                 (problem.M, problem.N, problem.K)
             )
     found: list[Launches | Skip] = []
-    count = max((plan.launched.count for plan in plans), default=1)
+    awkward = make_shape(max((plan.launched.count for plan in plans), default=1), configurations.AWKWARD)
+    if any(plan.launched.groups for plan in plans):
+        awkward = configurations.split_into_groups(configurations.AWKWARD)
     for (config, layout, precision), shapes in groups.items():
-        problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision, count=count)
+        problem = make_problem(awkward, layout, precision)
         wanted = [*configurations.WATCHED, *(_choose_smallest(shapes) if sized else ())]
         items = [plan_awkwardly(variant, config, problem, host, shape) for shape in wanted]
         allowed = [item for item in items if isinstance(item, Plan)]

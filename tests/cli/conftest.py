@@ -43,6 +43,11 @@ class Outcome:
     out: str
     err: str
 
+    @property
+    def text(self) -> str:
+        """Everything it said."""
+        return self.out + self.err
+
 
 @pytest.fixture
 def gemmbench(tmp_path, monkeypatch, capsys, data_home):

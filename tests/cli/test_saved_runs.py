@@ -246,6 +246,8 @@ def test_a_folder_lists_the_sizes_of_its_runs_and_how_to_show_one_size(gemmbench
     gemmbench("run", "naive", "--device", "fake", *FAST, "--sizes", "24,32")
     assert [line.split()[-3:-1] for line in list_rows(gemmbench)] == [["32", "4"], ["16", "3"]]
     assert len(list_rows(gemmbench, "--sizes", "32")) == 1
+    said = gemmbench("show", "results", "--sizes", "32").out
+    assert said.splitlines()[-1] == "Left out: 1 run without such rows: gemmbench show results"
     last = gemmbench("show", "results").out.splitlines()[-1]
     assert last.endswith(" --sizes 24") and gemmbench(*shlex.split(last.partition(": gemmbench ")[2])).code == 0
     said = gemmbench("show", "results", "--sizes", "8")

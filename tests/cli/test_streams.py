@@ -97,6 +97,13 @@ def test_names_and_reasons_of_a_results_file_are_text(gemmbench, run_naive, save
         assert not runner_obeys(said.out) and not runner_obeys(said.err)
 
 
+def test_only_rows_are_on_stdout_in_tsv(gemmbench, run_naive, saved):
+    run_naive()
+    said = gemmbench("show", saved()[0], "--format", "tsv", "--wide")
+    assert {line.count("\t") for line in said.out.splitlines() if line.strip()} != {0}
+    assert "gemmbench" not in said.out and said.err.strip()
+
+
 def test_a_closed_pipe_leaves_the_exit_code(script, tmp_path):
     reader, writer = os.pipe()
     os.close(reader)

@@ -86,7 +86,7 @@ class Bound:
         self.memory.write(self.sets[index][name], np.ascontiguousarray(array))
 
     def result(self, index: int = 0) -> np.ndarray:
-        out = np.empty(self.problem.shape("C"), np.float32)
+        out = np.empty(self.problem.stored_shape("C"), np.float32)
         self.memory.read(self.sets[index]["C"], out)
         return out
 
@@ -105,7 +105,7 @@ def product(backend: Any, plan: Plan, A: np.ndarray, B: np.ndarray, C: np.ndarra
 def operands(problem: Problem, integers: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     random = np.random.default_rng(7)
     draw = (lambda shape: random.integers(-3, 4, shape)) if integers else (lambda shape: random.uniform(-1, 1, shape))
-    A, B, C = (draw(problem.shape(name)).astype(np.float32) for name in "ABC")
+    A, B, C = (draw(problem.stored_shape(name)).astype(np.float32) for name in "ABC")
     return A, B, C if problem.beta else np.full_like(C, np.nan)
 
 
@@ -380,7 +380,7 @@ def test_an_illegal_address_is_told_and_the_process_ends_in_order(backend):
 
 def test_a_product_is_timed_alone_on_the_next_set_and_without_its_graph(backend):
     bound = Bound(backend, kernel_plan(backend, COUNT, Problem(16, 16, 16)), sets=3, shared_b=True)
-    bound.write("B", np.zeros(bound.problem.shape("B"), np.float32))
+    bound.write("B", np.zeros(bound.problem.stored_shape("B"), np.float32))
     run = backend.bind("count", bound.steps, bound.memory, turns=2)
     run.time(6)
     before = [bound.result(index)[0, 0] for index in range(3)]

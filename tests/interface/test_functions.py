@@ -331,3 +331,15 @@ def test_the_results_file_records_the_command():
 def test_a_bad_argument_is_refused(options):
     with pytest.raises(UsageError):
         gemmbench.tune("tiled", sizes=16, device="fake", out=None, **options)
+
+
+def test_an_interrupted_call_says_how_to_go_on(monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gemmbench.session.open_run.OpenRun.finish", stop)
+    with pytest.raises(KeyboardInterrupt, match="; continue with: gemmbench run --resume-from results/"):
+        gemmbench.run("naive", sizes=16, device="fake", progress=False)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        gemmbench.run("naive", sizes=16, device="fake", out=None, progress=False)
+    assert not caught.value.args

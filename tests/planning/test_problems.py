@@ -5,7 +5,16 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.precisions import PRECISIONS, find_precision
-from gemmbench.planning.problems import LAYOUTS, Panel, Problem, ProblemGrid, cut_into_panels, parse_padding
+from gemmbench.planning.problems import (
+    LAYOUTS,
+    Panel,
+    Problem,
+    ProblemGrid,
+    cut_into_panels,
+    make_problem,
+    parse_padding,
+)
+from gemmbench.planning.sizes import Groups, Many, One
 
 
 @pytest.mark.parametrize(
@@ -37,7 +46,7 @@ def test_a_panel_is_a_problem_of_the_same_kind_with_fewer_rows():
 )
 def test_the_stored_shapes_follow_the_layout(layout, a, b):
     problem = Problem(3, 5, 7, layout=layout)
-    assert (problem.shape("A"), problem.shape("B"), problem.shape("C")) == (a, b, (3, 5))
+    assert (problem.stored_shape("A"), problem.stored_shape("B"), problem.stored_shape("C")) == (a, b, (3, 5))
     assert LAYOUTS == ("nn", "nt", "tn", "tt")
 
 
@@ -55,13 +64,48 @@ def test_a_size_is_short_for_a_cube_and_scalars_are_printed_only_where_they_matt
 def test_several_products_multiply_work_and_bytes_and_are_part_of_the_key():
     one, eight = Problem(3, 5, 7, beta=0.5), Problem(3, 5, 7, beta=0.5, count=8)
     assert (eight.flops, eight.bytes) == (8 * one.flops, 8 * one.bytes)
-    assert (eight.shape("A"), eight.one) == (one.shape("A"), one)
+    assert (eight.stored_shape("A"), eight.one) == (one.stored_shape("A"), one)
     assert (eight.stride("B"), eight.operand("B").shape) == (7 * 5, (8, 7, 5))
     assert one.key == (3, 5, 7, "nn", "f32", 1.0, 0.5)
     assert eight.key == (*one.key, 8)
     assert repr(one) == ("Problem(M=3, N=5, K=7, layout='nn', precision_name='f32', alpha=1.0, beta=0.5)")
     assert repr(eight) == repr(one)[:-1] + ", count=8)"
     assert str(eight) == "8*3x5x7 nn f32 alpha=1 beta=0.5"
+
+
+def test_the_slices_of_a_batch_begin_where_its_products_lie():
+    batch = Problem(3, 5, 7, "tn", count=4, epilogue=("bias", "residual", "scale"), ld=("A+2",))
+    assert [(each.M, each.N, each.K) for each in batch.slices] == [(3, 5, 7)] * 4
+    third = batch.slices[2].rows
+    assert third == {"A": 14, "B": 14, "C": 6, "bias": 2, "residual": 6, "scale": 0}
+    assert third["A"] * batch.leading("A") == 2 * batch.stride("A") and third["B"] * 5 == 2 * batch.stride("B")
+    assert (batch.shape, batch.one.shape) == (Many(4, 3, 5, 7), One(3, 5, 7))
+    assert batch.one.slices[0].rows == dict.fromkeys(third, 0)
+
+
+def test_groups_have_rows_of_a_and_c_and_a_b_each():
+    shape = Groups((5, 0, 3), 4, 7)
+    groups = make_problem(shape, "nt", "f32", 1.5, epilogue=("bias", "residual", "scale"))
+    assert (groups.shape, groups.size, groups.rows, groups.flops) == (shape, "5+0+3x4x7", 8, 2 * 8 * 4 * 7)
+    assert groups.title == "M = 8 (5 + 0 + 3), N = 4, K = 7, nt, f32, alpha 1.5, beta 0, then bias, residual, scale"
+    shapes = {each.name: each.shape for each in groups.operands}
+    assert shapes == {
+        "A": (8, 7), "B": (3, 4, 7), "C": (8, 4), "bias": (3, 4), "residual": (8, 4), "scale": (1,), "offsets": (4,)
+    }  # fmt: skip
+    assert [each.M for each in groups.slices] == [5, 0, 3] and groups.offsets == [0, 5, 5, 8]
+    last = groups.slices[2].rows
+    assert last == {"A": 5, "B": 8, "C": 5, "bias": 2, "residual": 5, "scale": 0, "offsets": 0}
+    moves = {"A": 140, "B": 224, "C": 80, "bias": 32, "residual": 80, "scale": 0, "offsets": 0}
+    assert groups.list_moves(groups.slices[2]) == moves
+    assert groups.take(2) == Problem(3, 4, 7, "nt", "f32", 1.5, epilogue=("bias", "residual", "scale"))
+    assert groups.one == groups.take(0) and "groups=(5, 0, 3)" in repr(groups)
+    assert groups.key != make_problem(Groups((3, 0, 5), 4, 7), "nt", "f32", 1.5, epilogue=groups.epilogue).key
+    assert make_problem(Groups((1,) * 9, 4, 7), "nn", "f32").title.startswith("M = 9 (9 groups of 1 to 1), N")
+
+
+def test_rows_of_groups_are_contiguous():
+    with pytest.raises(UsageError, match="layout tn stores A by columns, but each group has whole rows of A; choose"):
+        make_problem(Groups((5, 3), 4, 7), "tn", "f32")
 
 
 def test_padding_changes_what_is_stored_and_neither_the_work_nor_the_text_of_a_packed_problem():
@@ -95,7 +139,7 @@ def test_padding_that_cannot_be_is_refused(written, message):
 def test_padding_is_kept_in_order_and_rows_of_d_need_a_d():
     assert parse_padding(" b+4, A+8,C+0") == ("A+8", "B+4")
     with pytest.raises(UsageError, match="ld: D is an operand only if the result lies apart from C"):
-        next(iter(ProblemGrid(("f32",), ("nn",), ((1, 1, 1),), ld=("D+8",))))
+        next(iter(ProblemGrid(("f32",), ("nn",), (One(1, 1, 1),), form={"ld": ("D+8",)})))
 
 
 def test_precisions_hold_the_numbers_of_their_formats():
@@ -129,7 +173,7 @@ def test_an_unknown_precision_offers_the_nearest():
 
 
 def test_a_grid_has_every_combination_with_shapes_changing_fastest():
-    grid = ProblemGrid(("f32", "f64"), ("nn", "tn"), ((1, 2, 3), (4, 4, 4)), 2.0, 1.0)
+    grid = ProblemGrid(("f32", "f64"), ("nn", "tn"), (One(1, 2, 3), One(4, 4, 4)), 2.0, 1.0)
     assert list(grid) == [grid[index] for index in range(8)] and len(grid) == 8
     assert grid[:2] == (Problem(1, 2, 3, "nn", "f32", 2.0, 1.0), Problem(4, 4, 4, "nn", "f32", 2.0, 1.0))
     assert grid[-1] == Problem(4, 4, 4, "tn", "f64", 2.0, 1.0)

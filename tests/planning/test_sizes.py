@@ -8,32 +8,36 @@ from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import Configurations, list_configurations
 from gemmbench.planning.sizes import (
     LARGEST,
+    Groups,
     Many,
+    One,
     check_digits,
     check_plans,
     count_digits,
     count_sizes,
+    draw_groups,
     format_count,
     parse_sizes,
 )
 from gemmbench.planning.yaml_document import parse_document
 
-FORMS = "write 1024, 1024x768x512, 512:4096:512 or 64*512"
+FORMS = "write 1024, 1024x768x512, 512:4096:512, 64*512 or 512+0+33x768x512"
 
 
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [
-        ("1024", [(1024, 1024, 1024)]),
-        (1024, [(1024, 1024, 1024)]),
-        ("1024x768x512", [(1024, 768, 512)]),
-        ("512:2048:512", [(512,) * 3, (1024,) * 3, (1536,) * 3, (2048,) * 3]),
-        ("512:1100:512", [(512,) * 3, (1024,) * 3]),
-        ("7:7:1", [(7, 7, 7)]),
-        ("64, 1x2x3 ,5:6:1", [(64, 64, 64), (1, 2, 3), (5, 5, 5), (6, 6, 6)]),
-        (str(LARGEST), [(LARGEST,) * 3]),
-        ("8*64,1*64", [Many(8, 64, 64, 64), (64, 64, 64)]),
+        ("1024", [One(1024, 1024, 1024)]),
+        (1024, [One(1024, 1024, 1024)]),
+        ("1024x768x512", [One(1024, 768, 512)]),
+        ("512:2048:512", [One(512, 512, 512), One(1024, 1024, 1024), One(1536, 1536, 1536), One(2048, 2048, 2048)]),
+        ("512:1100:512", [One(512, 512, 512), One(1024, 1024, 1024)]),
+        ("7:7:1", [One(7, 7, 7)]),
+        ("64, 1x2x3 ,5:6:1", [One(64, 64, 64), One(1, 2, 3), One(5, 5, 5), One(6, 6, 6)]),
+        (str(LARGEST), [One(LARGEST, LARGEST, LARGEST)]),
+        ("8*64,1*64", [Many(8, 64, 64, 64), One(64, 64, 64)]),
         ("3*1x2x3", [Many(3, 1, 2, 3)]),
+        ("5+0+3x7x2, 8", [Groups((5, 0, 3), 7, 2), One(8, 8, 8)]),
         ("3*5:6:1", [Many(3, 5, 5, 5), Many(3, 6, 6, 6)]),
     ],
 )
@@ -71,6 +75,14 @@ def test_a_range_needs_a_step():
         parse_sizes("1:2")
 
 
+def test_groups_are_drawn_with_the_rows_of_a_mean_and_alike_for_a_seed():
+    drawn = draw_groups(8, 512, 1.0, 3)
+    assert drawn == draw_groups(8, 512, 1.0, 3) != draw_groups(8, 512, 1.0, 4)
+    assert (len(drawn), sum(drawn)) == (8, 8 * 512) and max(drawn) > 2 * min(drawn)
+    assert draw_groups(3, 7, 0, 0) == (7, 7, 7)
+    assert max(draw_groups(64, 4, 3.0, 1)) > 20 and 0 in draw_groups(64, 4, 3.0, 1)
+
+
 NOT_POSITIVE = "is not positive; a matrix needs at least one row and column"
 
 
@@ -86,6 +98,13 @@ NOT_POSITIVE = "is not positive; a matrix needs at least one row and column"
         ("1:9:-1", f"size '1:9:-1': -1 {NOT_POSITIVE}"),
         ("9:8:1", f"size '9:8:1': the start is above the end; {FORMS}"),
         ("1x2147483648x1", "2147483648 is too large; the largest size is 2147483647, which fits"),
+        ("5+-1x3x4", "size '5+-1x3x4': a group of -1 rows; write 0 or more"),
+        ("0+0x3x4", "size '0+0x3x4': all groups are empty; give at least one of them a row"),
+        ("5+1x0x4", f"size '5+1x0x4': 0 {NOT_POSITIVE}"),
+        ("2000000000+2000000000x3x4", "4,000,000,000 rows in all groups are too many; at most 2147483647"),
+        ("+".join(["1"] * 1025) + "x3x4", "1,025 groups are too many; at most 1,024 are allowed"),
+        ("5+1", "size '5+1': cannot read these groups; write rows+rows+...xNxK, such as 512+0+33x768x512"),
+        ("2*5+1x3x4", "size '2*5+1x3x4': cannot read these groups"),
         ("9" * 5000, "too many; the largest size is 2147483647"),
     ],
 )

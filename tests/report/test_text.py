@@ -11,7 +11,6 @@ from gemmbench.report.text import (
     number,
     number_within,
     percent,
-    shorten_device,
     with_interval,
 )
 
@@ -88,9 +87,3 @@ def test_shares_and_counts_have_no_more_digits_than_they_need():
 )
 def test_durations(seconds, said):
     assert format_duration(seconds) == said
-
-
-def test_a_device_is_named_without_its_memory():
-    assert shorten_device("NVIDIA H100 80GB HBM3") == "NVIDIA H100"
-    for name in ("NVIDIA A100-SXM4-40GB", "NVIDIA GeForce RTX 5070"):
-        assert shorten_device(name) == name

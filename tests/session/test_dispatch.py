@@ -107,13 +107,16 @@ def test_a_row_gets_what_is_fastest_on_average(choose):
     assert (rows[1].candidate, rows[1].reason) == (None, "no problem of this search falls to it")
 
 
-def test_a_row_with_costs_keeps_its_configuration(tmp_path, write_kernel):
+def test_a_row_with_candidates_keeps_them(tmp_path, write_kernel):
     write_kernel("slow.cu", params={"P": [1]})
-    rows = ["variant: slow\n    params: {P: 1}\n    costs: {start: 1}", "variant: slow"]
-    write_kernel("best.cu", **BARE, order=7, estimates="\n  slow:\n    time: start", pick=rows)
+    rows = ["candidates:\n      - slow: {P: 1}", "variant: slow"]
+    write_kernel("best.cu", **BARE, order=7, estimates="\n  slow:\n    time: M", pick=rows)
     variant = Catalog([tmp_path / "kernels"]).get("best")
     rows, _ = choose_rows(variant, [make_outcome("slow", 8, {SLOW[1]: 1.0})], find_machine("fake", SILENT), 0.0, 0)
-    assert (rows[0].candidate, rows[0].reason) == (None, "it has `costs`, which belong to its configuration")
+    assert (rows[0].candidate, rows[0].reason) == (
+        None,
+        "its candidates compete by their estimates; --survey fits them",
+    )
 
 
 def test_problems_that_are_held_out_do_not_count(choose):

@@ -9,6 +9,7 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.session.saved_runs import (
+    ListedRun,
     check_name,
     find_run,
     find_two_runs,
@@ -40,6 +41,12 @@ def test_a_path_comes_before_a_name(tmp_path, write_run, monkeypatch):
     file.unlink()
     assert find_run("main", results) == saved == saved_path(results, "main")
     assert find_run("none", results) is None and find_run("../main", results) is None
+
+
+def test_a_row_of_several_batches_is_counted_once_and_as_failed_if_it_ever_failed(environment, make_record):
+    rows = [make_record("naive"), make_record("cublas"), make_record("tiled", status="wrong"), make_record("cublas")]
+    listed = ListedRun(Run(environment, [*rows, make_record("tiled")]))
+    assert (len(listed.statuses), listed.failed) == (3, 1)
 
 
 def test_an_id_names_one_file_only(tmp_path, write_run):

@@ -62,7 +62,7 @@ def _find_number(file: str) -> int:
 
 def has_aligned_rows(problem: Problem) -> bool:
     """Whether every row of A, B and C, as stored, is a multiple of 16 bytes."""
-    rows = (problem.storage(operand).nbytes(problem.shape(operand)[1]) for operand in "ABC")
+    rows = (problem.storage(operand).nbytes(problem.stored_shape(operand)[1]) for operand in "ABC")
     return all(row % _ALIGNMENT_BYTES == 0 for row in rows)
 
 

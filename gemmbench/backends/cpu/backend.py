@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from gemmbench.backends.base import Artifact, Place, Rotation, Step, Window
+from gemmbench.backends.base import Artifact, Place, Rotation, Step, Window, find_start
 from gemmbench.backends.cpu.entry import describe_cpu, free_memory
 from gemmbench.backends.cpu.kernel_process import CpuMemory, KernelProcess
 from gemmbench.backends.cpu.openblas import BlasThreads, CpuSoftware, Openblas
@@ -28,7 +28,7 @@ Kernels with a barrier for each product are five times as fast, even on a busy h
 _MEANINGFUL = 1e-3
 """The shortest meaningful wait for a launch, in seconds. Below it, the cost of requesting the launch is too large."""
 _MOST_THREADS = 1024
-_OPERANDS = ("A", "B", "C", "bias", "residual", "scale", "D")
+_OPERANDS = ("A", "B", "C", "bias", "residual", "scale", "D", "offsets")
 """As `struct Set` has them."""
 _ONE_CALL = ("", Geometry((1, 1, 1), (1, 1, 1), 0))
 
@@ -219,12 +219,11 @@ def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -
     numbers += [problem.alpha, problem.beta, len(plan.arguments), *(each.value for each in plan.arguments)]
     place = step.workspace
     numbers += [_workspace_memory(place).file, _workspace_memory(place).nbytes, place.offset] if place else [0, 0, 0]
-    operands = {operand.name: operand for operand in problem.operands}
-    operands.setdefault("D", operands["C"])
+    operands = {"D": problem.result} | {operand.name: operand for operand in problem.operands}
     numbers += [operands[name].nbytes if name in operands else 0 for name in _OPERANDS]
     numbers.append(plan.products)
     numbers += [problem.stride_bytes(operands[name].name) if name in operands else 0 for name in _OPERANDS]
     numbers.append(len(step.sets))
     for at in step.sets:
-        numbers += [at.get(name, at["C"] if name == "D" else 0) for name in _OPERANDS]
+        numbers += [find_start(at, name) for name in _OPERANDS]
     return " ".join(map(str, numbers))

@@ -13,7 +13,7 @@ from gemmbench.backends.devices import DeviceChoice
 from gemmbench.backends.host import count_cores
 from gemmbench.backends.registry import BackendEntry
 from gemmbench.backends.sources import find_package_version
-from gemmbench.planning.manifests.variant import KINDS, Variant
+from gemmbench.planning.manifests.variant import MANY, ONE, PADDED, SEPARATE_C, Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import LAYOUTS
 
@@ -95,7 +95,7 @@ OPENBLAS = Variant(
     devices=("cpu",),
     precisions=("f32", "f64"),
     layouts=LAYOUTS,
-    kinds=KINDS,
+    kinds=(ONE, MANY, PADDED, SEPARATE_C),
     deterministic=False,  # the order of summation depends on the number of threads
     source="https://numpy.org/doc/stable/reference/generated/numpy.matmul.html",
 )

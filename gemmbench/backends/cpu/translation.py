@@ -150,7 +150,7 @@ _GEMM = (
     "a.M, a.N, a.K, static_cast<{scalar}>(a.alpha), gb::Pointer{{a.A}}, gb::Pointer{{a.B}}, "
     "static_cast<{scalar}>(a.beta), gb::Pointer{{a.C}}"
 )
-_TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "residual", "scale", "workspace", "D")}
+_TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "residual", "scale", "workspace", "D", "offsets")}
 _NETWORK = "a.M, (const {TA}*)a.A, (const {TB}*)a.B, ({TC}*)a.C"
 
 
@@ -245,6 +245,7 @@ def _standard_arguments(plan: Plan) -> str:
 _OTHER_ARGUMENTS = re.compile(r": call of .*: error: ")
 _EXPECTED = "int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C"
 _EXPECTED_TRAILING = {"bias": "const TC*", "residual": "const TC*", "workspace": "void*", "D": "TC*"}
+_EXPECTED_TRAILING |= {"offsets": "const int*"}
 
 
 def _list_expected(plan: Plan) -> str:

@@ -31,7 +31,7 @@ from gemmbench.backends.cpu.translation import PRELUDE_NAME, CpuCompiler
 from gemmbench.errors import LaunchError, LaunchTimeout, Unsupported
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import OFFSETS, Problem
 
 _SECONDS, _SAMPLE_SECONDS, _COUNT_SECONDS = 5, 1, 30
 """Time limits in seconds for all blocks of a launch, for a few blocks of a huge one, and for counting.
@@ -184,9 +184,14 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, c
             numbers += [files[-1], problem.operand_bytes(name), _element_bytes(problem, name)]
         element = _element_bytes(problem, "C")
         # Empty, or zeros: a scale of 0 changes no access.
-        added = problem.M * problem.N * element if "residual" in problem.epilogue else 0
-        numbers += [-1, problem.N * element, element, -1, added, element, -1, 8, 8]
+        added = {operand.name: operand.nbytes for operand in problem.operands}
+        bias = added.get("bias", problem.N * element)
+        numbers += [-1, bias, element, -1, added.get("residual", 0), element, -1, 8, 8]
         numbers += [-1, plan.workspace, _WORKSPACE_ELEMENT]
+        if problem.groups:
+            files.append(_write_file(np.array(problem.offsets, np.int32).tobytes()))
+            held.callback(os.close, files[-1])
+        numbers += [files[-1] if problem.groups else -1, added.get(OFFSETS, 0), 4]
         numbers += [_element_bytes(problem, "A"), len(arrays)]
         for array in arrays:
             numbers += [array.address, array.nbytes, array.room]
@@ -204,9 +209,13 @@ def _make_operand(problem: Problem, name: str) -> int:
     """Return the descriptor of an operand of small integers. A kernel's behaviour may depend on the values."""
     kind = problem.storage(name).numpy_type()
     values = np.random.default_rng(1).integers(-2, 3, problem.operand_bytes(name) // kind.itemsize).astype(kind)
+    return _write_file(values.tobytes())
+
+
+def _write_file(contents: bytes) -> int:
     file = os.memfd_create("gemmbench")
     with open(file, "wb", closefd=False) as stream:
-        stream.write(values.tobytes())
+        stream.write(contents)
     return file
 
 
@@ -223,7 +232,7 @@ def _element_bytes(problem: Problem, name: str) -> int:
 
 def _find_shape(problem: Problem, name: str) -> tuple[int, int]:
     """Return the number of rows of an operand, and of elements from one to the next."""
-    return problem.shape(name)[0], problem.leading(name)
+    return problem.stored_shape(name)[0], problem.leading(name)
 
 
 def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
@@ -235,7 +244,7 @@ def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
         for name in "ABC"
     ]
     operands += [Operand(name, _element_bytes(problem, "C")) for name in ("bias", "residual")]
-    operands += [Operand("scale", 8), Operand("the workspace", _WORKSPACE_ELEMENT)]
+    operands += [Operand("scale", 8), Operand("the workspace", _WORKSPACE_ELEMENT), Operand(OFFSETS, 4)]
     operands.append(Operand("D", _element_bytes(problem, "C"), _find_shape(problem, "D") if is_row_major else None))
     shared = _element_bytes(problem, "A")
     return [*operands, Operand("dynamic shared memory", shared), *(Operand(each.name, shared) for each in arrays)]

@@ -33,7 +33,6 @@ from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceError, NotOffered
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems import Problem
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
 _FLUSH_FACTOR = 4  # multiples of the L2 cache
@@ -326,16 +325,11 @@ def _step_calls(step: Step, memory: Memory) -> Calls:
     if products == 1:
         calls = loaded.calls(plan, sets)
         return replace(calls, keep=(calls.keep, place))
-    each = [_move(plan.problem, at, number) for at in sets for number in range(products)]
+    moves = [plan.problem.list_moves(one) for one in plan.problem.slices]
+    each = [{name: start + move.get(name, 0) for name, start in at.items()} for at in sets for move in moves]
     calls = loaded.calls(replace(plan, problem=plan.launched), each)
     queue = [queue_in_turn(calls.queue[first : first + products]) for first in range(0, len(each), products)]
     return replace(calls, queue=tuple(queue), kernels=products * calls.kernels, keep=(calls.keep, place))
-
-
-def _move(problem: Problem, at: OperandSet, number: int) -> OperandSet:
-    """Return the operands of one product of a batch, given the operands `at` of the whole batch."""
-    strides = {operand.name: problem.stride_bytes(operand.name) for operand in problem.operands}
-    return {name: start + number * strides.get(name, 0) for name, start in at.items()}
 
 
 def _compile_helpers(sm: int) -> str:

@@ -127,7 +127,7 @@ class MathChoice:
 
 
 def _find_shape(problem: Problem) -> tuple[object, ...]:
-    return problem.dimensions, problem.layout
+    return problem.shape, problem.layout
 
 
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT: cuBLAS chooses

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gemmbench.backends.base import OperandSet
+from gemmbench.backends.base import OperandSet, find_start
 from gemmbench.backends.cuda.cublas import LibraryWorkspace
 from gemmbench.backends.cuda.device_memory import DeviceMemory
 from gemmbench.backends.cuda.library_variants import (
@@ -41,7 +41,9 @@ operands run along K."""
 def check_layout(problem: Problem, sm: int) -> None:
     """Raise NotOffered for a problem in fp8 or int8 that cuBLASLt does not compute on compute capability `sm`.
 
-    cuBLASLt itself may refuse other problems.
+    In int8, op(A) must be transposed for cuBLASLt and op(B) not, which is `nt` here; its m and k, which are N and K,
+    and all leading dimensions must be multiples of 4 (cuBLAS documentation, "cublasLtMatmul", requirements of IMMA
+    kernels). cuBLASLt itself may refuse other problems.
     """
     name = problem.precision_name
     if not (problem.precision.is_scaled or problem.precision.is_exact):
@@ -51,6 +53,11 @@ def check_layout(problem: Problem, sm: int) -> None:
     grain = _INTEGER_GRAIN if problem.precision.is_exact else _GRAIN
     if problem.N % grain or problem.K % grain:
         raise NotOffered(f"cuBLASLt supports {name} only where N and K are multiples of {grain}; choose such a size")
+    if problem.precision.is_exact and (odd := [each for each in problem.ld if int(each.partition("+")[2]) % grain]):
+        raise NotOffered(
+            f"cuBLASLt supports {name} only where leading dimensions are multiples of {grain}, unlike with --ld "
+            f"{','.join(odd)}"
+        )
 
 
 def list_fp8_attributes(precision: Precision, scale: int) -> dict[str, int]:
@@ -134,11 +141,10 @@ class CublasLt:
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         how = algorithm.ctypes.data, self._workspace.address, self._workspace.nbytes, self._stream.handle
         first, second, initial, result = matmul.layouts
-        to = plan.problem.result.name
 
         def bound(operation: int, at: OperandSet) -> partial[None]:
-            multiply = partial(self._api.matmul, self._handle, operation, at_alpha)
-            return partial(multiply, at["B"], first, at["A"], second, at_beta, at["C"], initial, at[to], result, *how)
+            multiply = partial(self._api.matmul, self._handle, operation, at_alpha, at["B"], first, at["A"], second)
+            return partial(multiply, at_beta, at["C"], initial, find_start(at, "D"), result, *how)
 
         operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(sets)
         queue = tuple(map(bound, operations, sets))
@@ -290,6 +296,6 @@ def _limit_alignments(sets: Sequence[OperandSet]) -> dict[str, int]:
     """Return the operands' alignments as preferences: the largest power of two up to 256 that divides all addresses."""
     limits = {}
     for name, operand in _COLUMN_MAJOR.items():
-        together = reduce(int.__or__, (each.get(operand, each["C"]) for each in sets), _ALIGNED)
+        together = reduce(int.__or__, (find_start(each, operand) for each in sets), _ALIGNED)
         limits[f"MIN_ALIGNMENT_{name}_BYTES"] = together & -together
     return limits

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import OperandSet
+from gemmbench.backends.base import OperandSet, find_start
 from gemmbench.backends.cuda.device_memory import DeviceMemory
 from gemmbench.backends.cuda.driver import Shape, load_bindings, load_cubin, load_driver, pack_launch
 from gemmbench.backends.cuda.window import Calls, queue_in_turn
@@ -160,7 +160,7 @@ Packed = tuple[str, list[float]]
 def _list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
     """Return the arguments of the standard signature. `at` holds the address of each operand."""
     problem, pointers = plan.problem, [at["A"], at["B"], at["C"]]
-    trailing = [_find_operand(at, name) for name in plan.variant.trailing]
+    trailing = [find_start(at, name) for name in plan.variant.trailing]
     letters = POINTER * len(trailing)
     if plan.network:
         return f"iPPP{letters}", [problem.M, *pointers, *trailing]
@@ -180,13 +180,8 @@ def _find_value(plan: Plan, argument: PassedArgument, at: Mapping[str, int], sca
     if argument.by_pointer:
         return scalars.find(argument)
     if argument.role and argument.role not in SCALARS:
-        return _find_operand(at, argument.role)
+        return find_start(at, argument.role)
     return _find_number(plan, argument)
-
-
-def _find_operand(at: Mapping[str, int], name: str) -> int:
-    """Return the address of an operand, or 0 if there is none. The result D is C unless it lies apart."""
-    return at.get(name, at["C"] if name == "D" else 0)
 
 
 def _find_number(plan: Plan, argument: PassedArgument) -> float:

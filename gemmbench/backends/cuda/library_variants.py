@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gemmbench.backends.base import MATHS
 from gemmbench.errors import NotOffered, write_pip_line
 from gemmbench.planning.manifests.expressions import parse
-from gemmbench.planning.manifests.variant import KINDS, SEPARATE_C, Variant
+from gemmbench.planning.manifests.variant import MANY, ONE, PADDED, SEPARATE_C, Variant
 from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -62,7 +62,7 @@ CUBLAS = Variant(
     devices=("cuda",),
     precisions=_UNSCALED,
     layouts=LAYOUTS,
-    kinds=tuple(kind for kind in KINDS if kind != SEPARATE_C),
+    kinds=(ONE, MANY, PADDED),
     workspace=parse(WORKSPACE),
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
 )
@@ -78,7 +78,7 @@ CUBLASLT = Variant(
     devices=("cuda",),
     precisions=tuple(PRECISIONS),
     layouts=LAYOUTS,
-    kinds=KINDS,
+    kinds=(ONE, MANY, PADDED, SEPARATE_C),
     params=(("ALGO", tuple(range(2 * ALGORITHMS))),),
     epilogue=("bias", "relu", "gelu_tanh"),
     shortlist=4,
@@ -148,8 +148,8 @@ class Types:
 def library_types(problem: Problem, sm: int, math: str = DEFAULT) -> Types:
     """Return the types of a problem. `math` matters only for computations in f32.
 
-    Raises NotOffered on GPUs that are too old for the precision, such as TF32 before sm_80, and for integers in rows of
-    odd length.
+    Raises NotOffered on GPUs that are too old for the precision, such as TF32 before sm_80, and for integers whose
+    leading dimensions are odd.
     """
     precision = problem.precision
     if sm < precision.min_sm:
@@ -165,13 +165,16 @@ _WORD = 4
 
 
 def _check_integers(problem: Problem) -> None:
-    """Raise NotOffered for 8-bit integers of which four do not fill a word: cuBLAS reads rows of A and B by words."""
+    """Raise NotOffered for 8-bit integers whose rows do not begin at words.
+
+    COMPUTE_32I needs lda and ldb that are multiples of 4 (cuBLAS documentation, "cublasGemmEx").
+    """
     if not problem.precision.is_exact:
         return
     for name in "AB":
-        if (row := problem.shape(name)[1]) % _WORD:
-            needed = f"only where rows of A and B have multiples of {_WORD} elements, and those of {name} have {row}"
-            raise NotOffered(f"cuBLAS supports {problem.precision_name} {needed}; choose such a size")
+        if (ld := problem.leading(name)) % _WORD:
+            needed = f"only where lda and ldb are multiples of {_WORD}, and ld{name.lower()} is {ld}"
+            raise NotOffered(f"cuBLAS supports {problem.precision_name} {needed}; choose another size or --ld")
 
 
 def computes_in_f32(precision: Precision) -> bool:

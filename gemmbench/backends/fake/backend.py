@@ -87,10 +87,16 @@ class FakeStep:
                 (a.swapaxes(-1, -2) if self.problem.trans_a else a),
                 (b.swapaxes(-1, -2) if self.problem.trans_b else b),
             )
-            result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
+            result = kind(self.alpha) * self._multiply(a.astype(kind), b.astype(kind))
         if self.beta:
             result += kind(self.beta) * c.astype(kind)
         return result
+
+    def _multiply(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if not self.problem.groups:
+            return np.asarray(a @ b)
+        first = self.problem.offsets
+        return np.concatenate([a[first[number] : first[number + 1]] @ each for number, each in enumerate(b)])
 
     def _finish(self, at: OperandSet, result: np.ndarray) -> np.ndarray:
         """What the fused steps of the epilogue, or those of a pass, make of the sums."""
@@ -101,6 +107,8 @@ class FakeStep:
             else:
                 operand = self._view(at[name], name) if step.part else np.zeros(1)
                 row = step.part == "row" and operand.ndim > 1
+                if row and self.problem.groups:
+                    operand, row = np.repeat(operand, self.problem.groups, axis=0), False
                 result = step.apply(result, operand[:, None] if row else operand)
         return result
 

@@ -7,7 +7,18 @@ from gemmbench.backends.devices import DeviceChoice, Peaks
 from gemmbench.backends.registry import BackendEntry
 from gemmbench.planning.plans.plan import Target
 
-_TARGET = Target(kind="fake", sm=90, sms=10, smem=100 << 10, l2=1 << 20, memory=1 << 30, runs_every_variant=True)
+_TARGET = Target(
+    kind="fake",
+    sm=90,
+    sms=10,
+    smem=100 << 10,
+    l2=1 << 20,
+    memory=1 << 30,
+    runs_every_variant=True,
+    name="Fake GPU",
+    clock_hz=1e9,
+    bandwidth=1e12,
+)
 """The target has 10 multiprocessors and 1 MiB of cache."""
 
 UUID = "GPU-fa4e0000-0000-0000-0000-000000000000"
@@ -18,7 +29,9 @@ PEAKS = Peaks(copy=9e11, fma=9.5e11, clock_hz=1e9, launch=1.5e-6, ungated=5e-6)
 
 def describe_fake() -> Device:
     """Describe a device with 1 GHz, 1000 operations per cycle and 1 TB/s."""
-    return Device("Fake GPU", 0, _TARGET, 1e9, {"f32": 1000.0}, 1e12, {"driver": "1.0"}, uuid=UUID, vbios="1.0")
+    clock, bandwidth = _TARGET.clock_hz, _TARGET.bandwidth
+    peaks, software = {"f32": 1000.0}, {"driver": "1.0"}
+    return Device(_TARGET.name, 0, _TARGET, clock, peaks, bandwidth, software, uuid=UUID, vbios="1.0")
 
 
 class FakeEntry(BackendEntry):

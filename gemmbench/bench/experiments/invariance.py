@@ -16,7 +16,8 @@ from gemmbench.bench.experiments.experiment import DeviceExperiment
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import Trial, fail_together
 from gemmbench.bench.experiments.workload import gemm_workload
-from gemmbench.bench.operands.operand_values import Operands, make_inputs, make_operands, view_factor, view_products
+from gemmbench.bench.operands.operand_values import Operands, make_inputs, make_operands
+from gemmbench.bench.operands.products import view_factor, view_products
 from gemmbench.bench.record import CHECK
 from gemmbench.errors import PlanError, shorten_reason
 from gemmbench.planning.manifests.variant import Variant
@@ -136,8 +137,8 @@ def _launch(setup: Setup, trial: Trial, executable: Executable, inputs: Operands
     setup.arena.reset(inputs, 1, trial.fills[0])
     trial.poison_scratch()
     executable.time(1)
-    products = sorted({0, problem.count - 1})
-    rows = np.array([product * problem.M + row for product in products for row in list_places(problem.M)])
+    firsts = sorted({problem.slices[number].rows[problem.result.name] for number in (0, -1)})
+    rows = np.array([first + row for first in firsts for row in list_places(problem.M)])
     return [blake2b(row.tobytes(), digest_size=16).hexdigest() for row in setup.arena.read_rows(rows, 0)]
 
 
@@ -154,9 +155,9 @@ def make_alike_rows(problem: Problem, seed: int, number: int) -> Operands:
     lone = replace(problem, M=1, count=1)
     row, drawn = make_operands(lone, "normal", seed), make_operands(problem, "normal", seed + number)
     operands = {name: array.copy() for name, array in make_inputs(drawn, problem.beta).items()}
-    for product in {0, problem.count - 1}:
-        view_factor(problem, operands, "A")[product, list_places(problem.M)] = view_factor(lone, row, "A")[0, 0]
-        view_products(problem, operands, "B")[product] = view_products(lone, row, "B")[0]
+    for product in {0, len(problem.slices) - 1}:
+        view_factor(problem, operands, "A")[product][list_places(problem.M)] = view_factor(lone, row, "A")[0][0]
+        view_products(problem, operands, "B")[product][:] = view_products(lone, row, "B")[0]
     return operands
 
 

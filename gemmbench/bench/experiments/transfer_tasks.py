@@ -48,7 +48,7 @@ class HostMatrices:
 
     def panel(self, name: str, panel: Panel) -> np.ndarray:
         """Return the bytes of A, C or C0 in a panel. They are rows, or scattered columns of a transposed A."""
-        rows, columns = self.problem.shape(name[0])
+        rows, columns = self.problem.stored_shape(name[0])
         table = self.whole(name).reshape(rows, -1)
         end = panel.first + panel.rows
         if name == "A" and self.problem.trans_a:
@@ -69,7 +69,7 @@ class HostMatrices:
     def copy_result(self) -> np.ndarray:
         """Return a copy of C."""
         kind = self.problem.storage("C").numpy_type()
-        return np.array(self.whole("C").view(kind).reshape(self.problem.shape("C")))
+        return np.array(self.whole("C").view(kind).reshape(self.problem.stored_shape("C")))
 
     def free(self) -> None:
         """Free the memory."""

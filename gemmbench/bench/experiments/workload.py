@@ -164,7 +164,7 @@ class GemmCase:
     def changes(self) -> tuple[float, ...]:
         """See AuditCase."""
         added = self.reference.problem.inputs[len(CHANGES) :]
-        changes = {**epilogue_reference.CHANGES, "initial": CHANGE}
+        changes = {**epilogue_reference.CHANGES, "initial": CHANGE, "index": 1.0}
         return (*CHANGES, *(changes[operand.role] for operand in added))
 
     def declare(self, exactness: Exactness) -> GemmCase:

@@ -285,9 +285,7 @@ class Arena:
         if not written.any():
             return ""
         self._fill_padding([index])
-        product, row = divmod(int(written.argmax()), self.layout.rows_of_product)
-        several = f" of product {product}" if region.rows > self.layout.rows_of_product else ""
-        return f"{WROTE_PADDING} of row {row} of {region.name}{several}"
+        return f"{WROTE_PADDING} of {self.layout.name_row(int(written.argmax()))}"
 
     def reset(self, inputs: Operands, sets: int, byte: int = guards.NAN, factor: float = 1.0) -> None:
         """Fill the outputs of the first sets with a byte, and any initial result with `factor` times its values."""

@@ -15,6 +15,7 @@ from gemmbench.backends.base import ALIGN, OperandSet
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.guards import GuardedLayout
 from gemmbench.bench.operands.operand_values import make_array
+from gemmbench.bench.operands.products import find_products
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Operand, Problem
@@ -33,13 +34,15 @@ class SetLayout(Protocol):
     rows: int
     inner: int
     columns: int
-    rows_of_product: int
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
         """Return the positions of these elements in the first input, counted in elements."""
 
     def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the positions of these elements in the second input, counted in elements."""
+
+    def name_row(self, row: int) -> str:
+        """Name a row of the result, such as `row 3 of C of product 2`."""
 
     def empty_result(self) -> np.ndarray:
         """Return an empty host array for the result, with the rows of all products stacked."""
@@ -69,8 +72,7 @@ class GemmLayout:
 
     def __init__(self, problem: Problem):
         self.problem = problem
-        self.rows, self.inner, self.columns = problem.count * problem.M, problem.K, problem.count * problem.N
-        self.rows_of_product = problem.M
+        self.rows, self.inner, self.columns = problem.rows, problem.K, len(problem.slices) * problem.N
         row_bytes = max(operand.row_bytes for operand in problem.operands)
         # A kernel without a bound check may go a tile too far, which is up to 128 rows within reason.
         guard = min(max(128 * row_bytes, 4096), 4 << 20)
@@ -79,19 +81,24 @@ class GemmLayout:
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
         """See SetLayout."""
-        problem = self.problem
-        product, row = np.divmod(rows, problem.M)
-        leading = problem.leading("A")
-        inside = inner * leading + row if problem.trans_a else row * leading + inner
-        return np.asarray(product * problem.stride("A") + inside)
+        product, row = find_products(self.problem, rows)
+        return self._find_stored("A", product, *((inner, row) if self.problem.trans_a else (row, inner)))
 
     def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """See SetLayout."""
-        problem = self.problem
-        product, column = np.divmod(columns, problem.N)
-        leading = problem.leading("B")
-        inside = column * leading + inner if problem.trans_b else inner * leading + column
-        return np.asarray(product * problem.stride("B") + inside)
+        product, column = np.divmod(columns, self.problem.N)
+        return self._find_stored("B", product, *((column, inner) if self.problem.trans_b else (inner, column)))
+
+    def _find_stored(self, name: str, product: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return the positions of elements of stored products."""
+        first = np.array([each.rows[name] for each in self.problem.slices])
+        return np.asarray((first[product] + row) * self.problem.leading(name) + column)
+
+    def name_row(self, row: int) -> str:
+        """See SetLayout."""
+        (product,), (inside,) = find_products(self.problem, np.array([row]))
+        several = f" of product {product}" if len(self.problem.slices) > 1 else ""
+        return f"row {inside} of {self.problem.result.name}{several}"
 
     def empty_result(self) -> np.ndarray:
         """See SetLayout."""
@@ -99,7 +106,12 @@ class GemmLayout:
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """See SetLayout."""
-        return [starts for _ in steps]
+        moves = {step.group: self.problem.list_moves(self.problem.slices[step.group]) for step in steps
+                 if step.group is not None}  # fmt: skip
+        return [
+            starts if step.group is None else {name: at + moves[step.group].get(name, 0) for name, at in starts.items()}
+            for step in steps
+        ]
 
 
 class NetworkLayout:
@@ -108,7 +120,6 @@ class NetworkLayout:
     def __init__(self, network: Network):
         self.network = network
         self.rows, self.inner, self.columns = network.batch, *network.sizes[:2]
-        self.rows_of_product = network.batch
         self._outputs = [operand.name for operand in network.operands if operand.role == "result"]
         self.guarded = _guard_operands(network.operands, _NETWORK_GUARD)
 
@@ -119,6 +130,10 @@ class NetworkLayout:
     def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """See SetLayout."""
         return np.asarray(self.network.weights_at[0] + inner * self.columns + columns)
+
+    def name_row(self, row: int) -> str:
+        """See SetLayout."""
+        return f"row {row} of {self._outputs[-1]}"
 
     def empty_result(self) -> np.ndarray:
         """See SetLayout."""

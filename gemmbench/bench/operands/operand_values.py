@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from gemmbench.planning.precisions import FLOAT32, FLOAT64, Precision, StorageType
-from gemmbench.planning.problems import Operand, Problem
+from gemmbench.planning.problems import OFFSETS, Operand, Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
 _PIECE = 1 << 22  # elements
@@ -35,15 +35,9 @@ def make_array(operand: Operand) -> np.ndarray:
     return np.empty((operand.rows, operand.shape[-1]), operand.storage.numpy_type())
 
 
-def view_products(problem: Problem, operands: Operands, name: str) -> np.ndarray:
-    """Return an operand of every product as stored, count x rows x columns."""
-    return operands[name].reshape(problem.count, *problem.shape(name))
-
-
-def view_factor(problem: Problem, operands: Operands, name: str) -> np.ndarray:
-    """Return op(A) or op(B) of every product, count x rows x columns."""
-    stored = view_products(problem, operands, name)
-    return stored.swapaxes(1, 2) if (problem.trans_a if name == "A" else problem.trans_b) else stored
+def make_index(problem: Problem) -> np.ndarray:
+    """Return the first row of each group, and last the number of all rows, as an operand is stored."""
+    return np.array([problem.offsets], problem.operand(OFFSETS).storage.numpy_type())
 
 
 def make_inputs(operands: Operands, beta: float, separate_c: bool = False) -> Operands:
@@ -131,10 +125,13 @@ def _fill_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
     pieces: list[Callable[[], None]] = []
     for number, matrix in enumerate(matrices):
         flat, operand = matrix.reshape(-1), operands[number]
+        if operand.role == "index":
+            matrix[:] = make_index(problem)
+            continue
         for start in range(0, flat.size, _PIECE):
             stream = [seed, number, start // _PIECE]
             pieces.append(partial(_fill_piece, flat[start : start + _PIECE], problem, fill, operand, stream))
-    if len(pieces) == len(matrices):
+    if len(pieces) <= len(matrices):
         for piece in pieces:
             piece()
     else:

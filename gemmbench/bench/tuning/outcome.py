@@ -13,9 +13,8 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.bench.tuning.screening import Standing
 from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import Candidate, Variant
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.search_space import Candidate
 
 _TIE = 0.005
 """Values closer than this count as ties under a steady load, which has too few blocks for an interval."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gemmbench.bench.operands.operand_values import view_factor, view_products
+from gemmbench.bench.operands.products import find_products, view_factor, view_products
 from gemmbench.bench.verify.diagnosis import PRODUCT_NEVER_WRITTEN, Diagnosis, describe, explain_product
 from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample
 
@@ -36,9 +36,9 @@ def explain_batch(wrong: WrongResult) -> tuple[str, Diagnosis]:
 
 def describe_in_batch(wrong: WrongResult, number: int, diagnosis: Diagnosis) -> str:
     """Write a sentence about a wrong result of several products whose product `number` shows this cause."""
-    batch = _Batch(wrong)
-    count = f"{len(batch.products)} of {wrong.problem.count} products wrong"
-    return f"{count}; product {number}: {describe(batch.take(number), diagnosis)}"
+    batch, name = Products(wrong), "group" if wrong.problem.groups else "product"
+    count = f"{len(batch.products)} of {len(wrong.problem.slices)} {name}s wrong"
+    return f"{count}; {name} {number}: {describe(batch.take(number), diagnosis)}"
 
 
 _Cause = tuple[int, str, str]
@@ -54,7 +54,7 @@ class _Origin:
     other: int
 
 
-class _Batch:
+class Products:
     """A wrong result of several products. Its rows are those of all products."""
 
     def __init__(self, wrong: WrongResult):
@@ -63,24 +63,29 @@ class _Batch:
     @cached_property
     def products(self) -> list[int]:
         """The numbers of the wrong products among those that were compared."""
-        return [int(number) for number in np.unique(self.wrong.suspects // self.problem.M)]
+        return [int(number) for number in np.unique(find_products(self.problem, self.wrong.suspects)[0])]
 
     def take(self, number: int) -> WrongResult:
         """Return the compared part of one product as a separate result."""
-        wrong, M = self.wrong, self.problem.M
-        mine = wrong.rows // M == number
-        operands = {name: view_products(self.problem, wrong.operands, name)[number] for name in wrong.operands}
+        wrong = self.wrong
+        first = self.problem.slices[number].rows[self.problem.result.name]
+        mine, suspected = (find_products(self.problem, rows)[0] == number for rows in (wrong.rows, wrong.suspects))
+        operands = {name: view_products(self.problem, wrong.operands, name)[number] for name in "ABC"}
         return replace(
             wrong,
-            problem=self.problem.one,
+            problem=self.problem.take(number),
             operands=operands,
-            rows=wrong.rows[mine] - number * M,
+            rows=wrong.rows[mine] - first,
             got=wrong.got[mine],
             want=wrong.want[mine],
             mask=wrong.mask[mine],
             stored=wrong.stored and (wrong.stored[0][mine], wrong.stored[1][mine]),
-            suspects=wrong.suspects[wrong.suspects // M == number] - number * M,
+            suspects=wrong.suspects[suspected] - first,
         )
+
+
+class _Batch(Products):
+    """A wrong result of a batch."""
 
     def find_unwritten(self) -> _Cause | None:
         """Find products that hold what C held before the launch, if others do not."""
@@ -151,8 +156,8 @@ class _Batch:
     def _list_states_of_c(self) -> list[np.ndarray]:
         """Return C from before the launch and, if known completely, from after it. Either may have been read."""
         wrong, problem = self.wrong, self.problem
-        before = view_products(problem, wrong.operands, "C")
-        is_whole = len(wrong.rows) == problem.count * problem.M
+        before = view_products(problem, wrong.operands, "C").all
+        is_whole = len(wrong.rows) == problem.rows
         return [before, wrong.want.reshape(before.shape)] if is_whole else [before]
 
     def _list_candidates(self, number: int, elements: int) -> Sequence[int]:
@@ -184,7 +189,7 @@ class _Batch:
         sample, problem = self._sample(number), self.problem
         if len(sample) < _LEAST_ELEMENTS:
             return False
-        start, (rows, columns) = number * stride, problem.shape(name)
+        start, (rows, columns) = number * stride, problem.stored_shape(name)
         stored = self.wrong.operands[name].reshape(-1)[start : start + rows * columns].reshape(rows, columns)
         moved = replace(sample.wrong, operands={**sample.wrong.operands, name: stored})
         return bool(sample.matches(sample.apply_scalars(replace(sample, wrong=moved).terms.sum(axis=1))).all())
@@ -197,11 +202,11 @@ class _Batch:
 
     @cached_property
     def _a(self) -> np.ndarray:
-        return view_factor(self.problem, self.wrong.operands, "A")
+        return view_factor(self.problem, self.wrong.operands, "A").all
 
     @cached_property
     def _b(self) -> np.ndarray:
-        return view_factor(self.problem, self.wrong.operands, "B")
+        return view_factor(self.problem, self.wrong.operands, "B").all
 
 
 def _is_unwritten(wrong: WrongResult) -> bool:

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from gemmbench.bench.operands.operand_values import Operands
+from gemmbench.bench.operands.products import find_products, view_products
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
 from gemmbench.planning.epilogues import EPILOGUE_STEPS, EpilogueStep, is_smooth
@@ -52,7 +53,7 @@ class Finish:
         found = stored * CHANGES[role] if self.changed else stored
         if step.part == "one":
             return np.asarray(found.reshape(-1)[0])
-        return np.asarray(found[self.rows // self.problem.M if step.part == "row" else self.rows])
+        return np.asarray(found[find_products(self.problem, self.rows)[0] if step.part == "row" else self.rows])
 
     @cached_property
     def unit(self) -> float:
@@ -214,23 +215,23 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
     def compute(changed: np.ndarray) -> np.ndarray:
         return finish.follow(names, sums, {name: changed})
 
-    flat, inside = stored.astype(np.float64).reshape(-1), finish.rows % problem.M
+    flat, (product, inside) = stored.astype(np.float64).reshape(-1), find_products(problem, finish.rows)
+    several = len(problem.slices) > 1
     if step.part == "row":
-        product = finish.rows // problem.M
         along = flat[np.minimum(product * problem.N + inside, flat.size - 1)]
         yield _Mistake(f"{name} along M", f"{name} was added along M instead of N", compute(along[:, None]))
-        if problem.count > 1:
+        if several:
             first = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
             yield _Mistake(f"{name} of product 0", f"every product got the {name} of product 0", compute(first))
         only = np.broadcast_to(flat[:1], sums.shape)
         yield _Mistake(f"{name}[0]", f"every column got {name}[0]", compute(only))
         return
-    squares = stored.astype(np.float64).reshape(problem.count, problem.M, problem.N)
-    if problem.count > 1:
+    squares = view_products(problem, {name: stored.astype(np.float64)}, name)
+    if several:
         words = f"every product got the {name} of product 0"
-        yield _Mistake(f"{name} of product 0", words, compute(squares[0, inside]))
+        yield _Mistake(f"{name} of product 0", words, compute(squares[0][inside]))
     if problem.M == problem.N:
-        turned = squares.swapaxes(1, 2).reshape(-1, problem.N)[finish.rows]
+        turned = squares.all.swapaxes(1, 2).reshape(-1, problem.N)[finish.rows]
         yield _Mistake(f"{name} transposed", f"{name} was read transposed", compute(turned))
     row = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
     yield _Mistake(f"{name} row 0", f"every row got row 0 of {name}", compute(row))

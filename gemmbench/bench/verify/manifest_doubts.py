@@ -12,7 +12,7 @@ from gemmbench.planning.drafts.declarations import Function, read_functions
 from gemmbench.planning.drafts.scanning import find_end, hide_comments, hide_directives
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.files import display_path
-from gemmbench.planning.manifests.variant import Argument, Structure, Variant
+from gemmbench.planning.manifests.variant import GROUPS, Argument, Structure, Variant
 from gemmbench.planning.plans.plan import Plan
 
 _STANDARD_ROLES = ("M", "N", "K", "alpha", "A", "B", "beta", "C")
@@ -56,6 +56,7 @@ def find_integer_pointer(step: Plan) -> str:
     if kernel is None or step.problem.storage("A").is_integer:
         return ""
     found = [each for each in kernel.parameters if each.pointer and _INTEGERS.fullmatch(each.type)]
+    found = found[:-1] if GROUPS in step.variant.kinds else found  # their offsets come after the matrices
     wanted = step.problem.precision_name
     named = ", ".join(f"`{each.type}* {each.name}`" for each in found)
     return f"{kernel.name} takes {named}, which are integers, not {wanted}" if found else ""

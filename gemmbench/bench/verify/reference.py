@@ -18,10 +18,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from gemmbench.bench.operands.alterations import Altered
-from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands, view_factor
+from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands
+from gemmbench.bench.operands.products import StackedProducts, find_products, split_products, view_factor, view_products
 from gemmbench.bench.verify.batch_mistakes import describe_in_batch, explain_batch
 from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, describe, explain_product
 from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
+from gemmbench.bench.verify.group_mistakes import explain_groups
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.variant import Exactness
@@ -84,13 +86,13 @@ class Reference:
         return self.problem.flops <= 2 * _FULL_CHECK_LIMIT
 
     @cached_property
-    def _a(self) -> np.ndarray:
-        """op(A) of every product, count x M x K."""
+    def _a(self) -> StackedProducts:
+        """op(A) of every product."""
         return view_factor(self.problem, self.operands, "A")
 
     @cached_property
-    def _b(self) -> np.ndarray:
-        """op(B) of every product, count x K x N."""
+    def _b(self) -> StackedProducts:
+        """op(B) of every product."""
         return view_factor(self.problem, self.operands, "B")
 
     @cached_property
@@ -99,18 +101,15 @@ class Reference:
 
         If there are very many large products, fewer rows of each are compared.
         """
-        M, count = self.problem.M, self.problem.count
+        problem = self.problem
         if self.chosen is not None:
             return self.chosen
-        most = min(_ROWS, max(_LEAST_ROWS, _MOST_ROWS // count))
-        if self.compares_all or most >= M:
-            return np.arange(count * M)
-        edges = [row for tile in (8, 16, 32, 64, 128, 256) for row in (tile - 1, tile, M - M % tile - 1, M - M % tile)]
-        certain = sorted({0, M - 1, *(row for row in edges if 0 <= row < M)})
-        random = np.random.default_rng(0).permutation(M)
-        picked = dict.fromkeys([*(certain if most == _ROWS else (0, M - 1)), *random.tolist()])
-        chosen = np.array(sorted(list(picked)[:most]))
-        return np.asarray((np.arange(count)[:, None] * M + chosen).reshape(-1))
+        most = min(_ROWS, max(_LEAST_ROWS, _MOST_ROWS // len(problem.slices)))
+        if self.compares_all:
+            return np.arange(problem.rows)
+        heights = {each.M for each in problem.slices}
+        chosen = {M: _choose_rows(M, most) for M in heights}
+        return np.concatenate([each.rows[problem.result.name] + chosen[each.M] for each in problem.slices])
 
     @cached_property
     def expected(self) -> np.ndarray:
@@ -123,25 +122,26 @@ class Reference:
 
     def _multiply_rows(self, rows: np.ndarray, absolute: bool = False) -> np.ndarray:
         """Return these rows of A B or of |A| |B|."""
-        problem = self.problem
-        if len(rows) == problem.count * problem.M and problem.count > 1:
+        problem, several = self.problem, len(self.problem.slices) > 1
+        if len(rows) == problem.rows and several:
             return self._multiply_all(absolute)
         found = np.empty((len(rows), problem.N))
-        product, row = np.divmod(rows, problem.M)
+        product, row = find_products(problem, rows)
         for number in np.unique(product):
-            mine = np.flatnonzero(product == number) if problem.count > 1 else slice(None)
-            factors = self._a[number, row[mine]].astype(np.float64)
+            mine = np.flatnonzero(product == number) if several else slice(None)
+            factors = self._a[number][row[mine]].astype(np.float64)
             found[mine] = _multiply(np.abs(factors) if absolute else factors, self._b[number], absolute)
         return found
 
     def _multiply_all(self, absolute: bool) -> np.ndarray:
         """Return all rows of A B or of |A| |B|, computing many small products at a time."""
         problem = self.problem
-        found = np.empty((problem.count, problem.M, problem.N))
-        for part in _split_products(problem):
-            a, b = self._a[part].astype(np.float64), self._b[part].astype(np.float64)
-            np.matmul(np.abs(a, out=a) if absolute else a, np.abs(b, out=b) if absolute else b, out=found[part])
-        return found.reshape(-1, problem.N)
+        found = np.empty((problem.rows, problem.N))
+        products = view_products(problem, {problem.result.name: found}, problem.result.name)
+        for part in split_products(problem, _CHUNK):
+            a, b = self._a.take(part).astype(np.float64), self._b.take(part).astype(np.float64)
+            np.matmul(np.abs(a, out=a) if absolute else a, np.abs(b, out=b) if absolute else b, out=products.take(part))
+        return found
 
     @cached_property
     def scale(self) -> np.ndarray:
@@ -213,14 +213,14 @@ class Reference:
     @cached_property
     def expected_projections(self) -> np.ndarray:
         """alpha A (B x) + beta C0 x for these vectors. It is exact for integers."""
-        sums = self.alpha * np.concatenate([self._project(part) for part in _split_products(self.problem)])
+        sums = self.alpha * np.concatenate([self._project(part) for part in split_products(self.problem, _CHUNK)])
         if self.beta:
             sums = sums + self.beta * _multiply_in_threads(self.operands["C"], self.vectors)
         return self._project_epilogue(sums)
 
     def _project_epilogue(self, projected: np.ndarray) -> np.ndarray:
         """What the linear steps of an epilogue make of projected sums."""
-        product = np.arange(len(projected)) // self.problem.M
+        product, _ = find_products(self.problem, np.arange(len(projected)))
         for name in self.problem.epilogue:
             step = EPILOGUE_STEPS[name]
             if step.part == "one":
@@ -235,7 +235,7 @@ class Reference:
 
     def _project(self, part: slice) -> np.ndarray:
         """Return A (B x) for some products."""
-        a, b = self._a[part], self._b[part]
+        a, b = self._a.take(part), self._b.take(part)
         if len(a) == 1:
             return _multiply_in_threads(a[0], _multiply_in_threads(b[0], self.vectors))
         projected = a.astype(np.float64) @ (b.astype(np.float64) @ self.vectors)
@@ -251,8 +251,8 @@ class Reference:
         wrong = np.flatnonzero(~self._find_right_projections(result).all(axis=1))
         if not wrong.size:
             return Check(True, "exact")
-        if self.problem.count > 1:  # rows of the same product show more of it
-            wrong = wrong[wrong // self.problem.M == wrong[0] // self.problem.M]
+        product, _ = find_products(self.problem, wrong)
+        wrong = wrong[product == product[0]]  # rows of the same product show more of it
         spread = wrong[np.unique(np.linspace(0, wrong.size - 1, _MAP_ROWS).astype(int))]
         return self._compare_exactly(result[spread], spread, wrong)
 
@@ -366,8 +366,8 @@ class Reference:
         The bounds are the same, because they depend on absolute values. No matrix product is needed.
         """
         rows = self.rows[places]
-        product, row = np.divmod(rows, self.problem.M)
-        a = self._a[product, row].astype(np.float64)
+        product, _ = find_products(self.problem, rows)
+        a = self._a.take_rows(rows).astype(np.float64)
         inner, which = np.unique(altered.inner, return_inverse=True)
         changed = np.zeros((len(rows), len(inner)), bool)
         for number, row in enumerate(rows):
@@ -414,8 +414,8 @@ class Reference:
             assert sums is not None
             plain, operands = replace(self.problem, epilogue=()), {name: self.operands[name] for name in "ABC"}
             wrong = replace(wrong, problem=plain, operands=operands, stored=(got, want))
-            number = int(wrong.suspects[0]) // plain.M
-            one = rows // plain.M == number
+            number = int(find_products(plain, wrong.suspects[:1])[0][0])
+            one = find_products(plain, rows)[0] == number
             finish = self._make_finish(rows[one], declared)
             found = explain_epilogue(finish, sums[one], got[one], np.zeros(1) if bound is None else bound[one])
             undone, known = self._make_finish(rows).undo(got)
@@ -424,12 +424,24 @@ class Reference:
                 words = "C was never written there" if unwritten else "the product or its epilogue is wrong"
                 found = Diagnosis(UNKNOWN, words)
             if found is not None:
-                several = self.problem.count > 1
+                several = len(self.problem.slices) > 1
                 words = describe_in_batch(wrong, number, found) if several else describe(wrong, found)
                 return Check(False, rule, error, words, found)
             wrong = replace(wrong, got=undone, want=sums, mask=mask & known)
-        message, diagnosis = explain_batch(wrong) if self.problem.count > 1 else explain_product(wrong)
+        explain = explain_groups if self.problem.groups else explain_batch
+        message, diagnosis = explain(wrong) if len(self.problem.slices) > 1 else explain_product(wrong)
         return Check(False, rule, error, message, diagnosis)
+
+
+def _choose_rows(M: int, most: int) -> np.ndarray:
+    """Return at most this many rows of a product: the first, the last, tile edges, and random ones."""
+    if most >= M:
+        return np.arange(M)
+    edges = [row for tile in (8, 16, 32, 64, 128, 256) for row in (tile - 1, tile, M - M % tile - 1, M - M % tile)]
+    certain = sorted({0, M - 1, *(row for row in edges if 0 <= row < M)})
+    random = np.random.default_rng(0).permutation(M)
+    picked = dict.fromkeys([*(certain if most == _ROWS else (0, M - 1)), *random.tolist()])
+    return np.array(sorted(list(picked)[:most]))
 
 
 def make_reference(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
@@ -444,14 +456,10 @@ def _make(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) ->
 _make_cached = lru_cache(maxsize=3)(_make)  # one problem has at most two on integers and one on real data
 
 
-def _split_products(problem: Problem) -> Iterator[slice]:
-    """Yield ranges of adjacent products to convert at a time."""
-    step = max(1, _CHUNK // max(problem.M * problem.K, problem.K * problem.N, problem.M * problem.N))
-    return (slice(first, first + step) for first in range(0, problem.count, step))
-
-
 def _multiply_in_threads(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Return matrix @ vectors in float64. Conversion takes the most time, so threads share the rows."""
+    if not matrix.shape[0]:
+        return np.empty((0, vectors.shape[1]))
     share = -(-matrix.shape[0] // _THREADS)
 
     def product(row: int) -> np.ndarray:

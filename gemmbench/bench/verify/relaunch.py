@@ -229,7 +229,7 @@ def _find_added_product(
 def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
     """Find other arguments, another grid or another block that give the correct result in every order of threads."""
     problem, plan = reference.problem, launch.plan
-    if plan is None or not launch.can_fail_safely or check.rule != "exact" or reference.beta:
+    if plan is None or problem.groups or not launch.can_fail_safely or check.rule != "exact" or reference.beta:
         return None
     found = check.diagnosis
     if (found is not None and found.is_recomputed) or math.prod((problem.M, problem.N, problem.K)) > _MOST_PRODUCTS:

@@ -19,7 +19,8 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from gemmbench.bench.operands.operand_values import Operands, is_cached, make_array, view_factor
+from gemmbench.bench.operands.operand_values import Operands, is_cached, make_array, make_index
+from gemmbench.bench.operands.products import StackedProducts, find_products, view_factor
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.reference import EXACT, Check, Reference
 from gemmbench.planning.manifests.variant import Exactness
@@ -87,36 +88,31 @@ class SingleProducts:
         return math.copysign(2.0**near, alpha), self.problem.beta
 
     @cached_property
-    def _a(self) -> np.ndarray:
+    def _a(self) -> StackedProducts:
         return view_factor(self.problem, self.operands, "A")
 
     def measure_error(self, result: np.ndarray) -> ProductError:
         """Return the largest error of the elements of C. It is infinite if there is a NaN."""
-        problem = self.problem
-        products = result.reshape(problem.count, problem.M, problem.N)
+        return self._measure_rows(result, 0, self.problem.rows)
+
+    def _measure_rows(self, result: np.ndarray, first: int, end: int) -> ProductError:
+        """Return the largest error in a range of the stacked rows of C."""
+        step, worst = max(1, _CHUNK // self.problem.N), ProductError()
+        parts = [np.arange(row, min(row + step, end)) for row in range(first, end, step)]
         with ThreadPoolExecutor(_THREADS) as pool, np.errstate(all="ignore"):
-            worst = ProductError()
-            for error in pool.map(partial(self._measure_part, products), list(self._split())):
+            for error in pool.map(partial(self._measure_part, result), parts):
                 worst = worst.merge(error)
         return worst
 
-    def _split(self) -> Iterator[tuple[slice, slice]]:
-        """Yield the products and rows to judge at a time."""
-        count, M, N = self.problem.count, self.problem.M, self.problem.N
-        rows = min(M, max(1, _CHUNK // N))
-        products = max(1, _CHUNK // (M * N))
-        for first in range(0, count, products):
-            for row in range(0, M, rows):
-                yield slice(first, first + products), slice(row, row + rows)
-
-    def _measure_part(self, result: np.ndarray, part: tuple[slice, slice]) -> ProductError:
-        got, rows = result[part], self.rows[part[0], None]
+    def _measure_part(self, result: np.ndarray, rows: np.ndarray) -> ProductError:
+        got, (product, row) = result[rows[0] : rows[-1] + 1], find_products(self.problem, rows)
         kind = self.problem.precision.accumulator.type.numpy_type()
-        if self.problem.count == 1:  # far faster
-            a = self._a[0, part[1]].take(self.rows[0], axis=1)[None].astype(kind, copy=False)
+        if product[0] == product[-1]:  # far faster
+            a = self._a[product[0]][row[0] : row[-1] + 1].take(self.rows[product[0]], axis=1).astype(kind, copy=False)
+            factors = np.broadcast_to(self.factors[product[0]], got.shape)
         else:
-            a = np.take_along_axis(self._a[part], np.broadcast_to(rows, got.shape), axis=2).astype(kind, copy=False)
-        factors = np.broadcast_to(self.factors[part[0], None], got.shape)
+            a = np.take_along_axis(self._a.take_rows(rows), self.rows[product], axis=1).astype(kind, copy=False)
+            factors = self.factors[product]
         if self.problem.has_activation:
             got, factors = self._remove_clipped(got, a, factors)
         right = a * factors.astype(kind, copy=False) * kind.type(self.scalars[0])
@@ -193,14 +189,12 @@ class SingleProducts:
     def _name_products(self, result: np.ndarray, declared: str) -> str:
         """Name the products of a batch that have a weaker class, such as ` of product 3`; "" if all of them have."""
         problem, wrong = self.problem, list[int]()
-        products = result.reshape(problem.count, problem.M, problem.N)
         allowed = choose_weaker(declared, problem.precision.product_class)
-        for number in range(problem.count):
-            with np.errstate(all="ignore"):
-                error = self._measure_part(products, (slice(number, number + 1), slice(None)))
-            if is_weaker(self._find_class(error), allowed):
+        for number, one in enumerate(problem.slices):
+            first = one.rows[problem.result.name]
+            if is_weaker(self._find_class(self._measure_rows(result, first, first + one.M)), allowed):
                 wrong.append(number)
-        if len(wrong) == problem.count:
+        if len(wrong) == sum(one.M > 0 for one in problem.slices):
             return ""
         return (
             f" of product {wrong[0]}" if len(wrong) == 1 else f" of {len(wrong)} products, first in product {wrong[0]}"
@@ -232,7 +226,7 @@ def make_single_products(problem: Problem, seed: int) -> SingleProducts:
 def _make(problem: Problem, seed: int) -> SingleProducts:
     rng = np.random.default_rng([seed, 1])
     storage = [problem.storage(name) for name in "ABC"]
-    count, N = problem.count, problem.N
+    count, N = len(problem.slices), problem.N
     operands = {operand.name: make_array(operand) for operand in problem.operands}
     shifts = _SHIFTS if problem.has_activation else dict.fromkeys(_SHIFTS, 0)
     operands["A"][:] = np.resize(_draw_factors(rng, storage[0], _POOL, shifts["A"]), operands["A"].shape)
@@ -240,9 +234,11 @@ def _make(problem: Problem, seed: int) -> SingleProducts:
     rows = rng.integers(0, problem.K, (count, N))
     rows[:, -1], rows[:, 0] = problem.K - 1, 0
     for operand in problem.operands:
-        if operand.name != "A":
+        if operand.role == "index":
+            operands[operand.name][:] = make_index(problem)
+        elif operand.name != "A":
             operands[operand.name][:] = 1 if operand.role == "scale" else 0
-    b = view_factor(problem, operands, "B")
+    b = view_factor(problem, operands, "B").all
     b[np.arange(count)[:, None], rows, np.arange(N)] = factors
     return SingleProducts(problem, operands, rows, factors)
 

@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from gemmbench.bench.operands.operand_values import Operands, make_array, round_factor, view_factor
+from gemmbench.bench.operands.operand_values import Operands, make_array, make_index, round_factor
+from gemmbench.bench.operands.products import find_products, view_factor
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.epilogue_reference import Finish
 from gemmbench.bench.verify.reference import EXACT, Check
@@ -59,10 +60,12 @@ class SpecialValues:
 
     @cached_property
     def _terms(self) -> np.ndarray:
-        """alpha A[i][k] B[k][j], count x M x K x N, in a type in which none of them overflows."""
-        kind = np.longdouble if self.problem.storage("A") == FLOAT64 else np.float64
-        a, b = (view_factor(self.problem, self.operands, name).astype(kind) for name in "AB")
-        return np.asarray(self.alpha * a[..., None] * b[:, None])
+        """alpha A[i][k] B[k][j] of every row of C, rows x K x N, in a type in which none of them overflows."""
+        problem, rows = self.problem, np.arange(self.problem.rows)
+        kind = np.longdouble if problem.storage("A") == FLOAT64 else np.float64
+        a = view_factor(problem, self.operands, "A").take_rows(rows).astype(kind)
+        b = view_factor(problem, self.operands, "B").all.astype(kind)
+        return np.asarray(self.alpha * a[..., None] * b[find_products(problem, rows)[0]])
 
     @cached_property
     def _base(self) -> np.ndarray:
@@ -74,8 +77,8 @@ class SpecialValues:
         return np.asarray(self._sum(np.abs(self._terms)) + np.abs(self._base))
 
     def _sum(self, terms: np.ndarray) -> np.ndarray:
-        """Return the sums of terms, with all rows of C below each other."""
-        return np.asarray(terms.sum(axis=2).reshape(-1, self.problem.N))
+        """Return the sums of terms, rows x N."""
+        return np.asarray(terms.sum(axis=1))
 
     @cached_property
     def _total(self) -> np.ndarray:
@@ -110,7 +113,7 @@ class SpecialValues:
 
     @cached_property
     def _finish(self) -> Finish:
-        return Finish(self.problem, self.operands, np.arange(self.problem.count * self.problem.M))
+        return Finish(self.problem, self.operands, np.arange(self.problem.rows))
 
     @cached_property
     def _largest(self) -> float:
@@ -154,8 +157,8 @@ class SpecialValues:
 
     def _describe(self, got: np.ndarray, wrong: np.ndarray) -> Check:
         i, j = (int(index) for index in np.argwhere(wrong)[0])
-        product, row = divmod(i, self.problem.M)
-        where = f" of product {product}" if self.problem.count > 1 else ""
+        (product,), (row,) = find_products(self.problem, np.array([i]))
+        where = f" of product {product}" if len(self.problem.slices) > 1 else ""
         first = f"first C[{row}][{j}]{where} = {got[i, j]:.9g}, should be {self.want[i, j]:.9g}"
         words = self._explain_epilogue(got[wrong], self._total[wrong]) or self._explain(got[wrong], self.want[wrong])
         message = f"{int(wrong.sum())} of {wrong.size} elements wrong, {first}: {words}"
@@ -221,10 +224,13 @@ def _keeps_subnormals(problem: Problem) -> bool:
 
 
 def _draw(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return op(A), op(B) and C of every product in float64, with absolute values between 0.5 and 1."""
+    """Return op(A), op(B) and C in float64, with absolute values between 0.5 and 1.
+
+    The rows of op(A) and C of all products are stacked. op(B) is 3-D.
+    """
     rng = np.random.default_rng([seed, 2])
-    shapes = (problem.M, problem.K), (problem.K, problem.N), (problem.M, problem.N)
-    sizes = [(problem.count, *shape) for shape in shapes]
+    rows = problem.rows
+    sizes = (rows, problem.K), (len(problem.slices), problem.K, problem.N), (rows, problem.N)
     a, b, c = (rng.uniform(0.5, 1, size) * rng.choice([-1, 1], size) for size in sizes)
     return a, b, c
 
@@ -234,7 +240,7 @@ def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray, addend
 
     Each addend of an epilogue is `addend` everywhere, and its scale is 1/2, or 1 where nothing is added.
     """
-    stored = [_round(problem, "A", a), _round(problem, "B", b)]
+    stored = [_round(problem, "A", a.reshape(problem.count, problem.M, problem.K)), _round(problem, "B", b)]
     swapped = problem.trans_a, problem.trans_b
     first, second = (
         np.ascontiguousarray(one.swapaxes(1, 2) if swap else one) for one, swap in zip(stored, swapped, strict=True)
@@ -243,7 +249,10 @@ def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray, addend
     operands = {"A": first, "B": second, "C": c.astype(problem.storage("C").numpy_type())}
     for operand in problem.inputs[len(operands) - 1 :]:
         operands[operand.name] = make_array(operand)
-        operands[operand.name][:] = addend if operand.role == "addend" else 0.5 if addend else 1
+        if operand.role == "index":
+            operands[operand.name][:] = make_index(problem)
+        else:
+            operands[operand.name][:] = addend if operand.role == "addend" else 0.5 if addend else 1
     return operands
 
 
@@ -259,20 +268,30 @@ def _make_not_finite(problem: Problem, seed: int) -> Operands:
     Every second product has none, so that any that come from adjacent products are noticed.
     """
     a, b, c = _draw(problem, seed)
-    M, N = problem.M, problem.N
+    N = problem.N
+    for number, (first, M) in enumerate(_list_rows(problem)):
+        if number % 2 == 0 and M:
+            mine = a[first : first + M]
+            mine[M // 4, 0], mine[M // 2, 0], mine[M - 1, -1] = np.nan, np.inf, -np.inf
+            mine[2:3, 0] = 0.0  # multiplied by an infinity
     some = slice(None, None, 2)
-    a[some, M // 4, 0], a[some, M // 2, 0], a[some, M - 1, -1] = np.nan, np.inf, -np.inf
     b[some, 0, N // 4], b[some, 0, N // 2], b[some, -1, N - 1] = np.nan, -np.inf, np.inf
-    b[some, -1, 1], a[some, 2, 0] = 0.0, 0.0  # multiplied by an infinity
+    b[some, -1, 1] = 0.0
     return _store(problem, a, b, c)
+
+
+def _list_rows(problem: Problem) -> list[tuple[int, int]]:
+    """Return the first row of each product in the stacked C, and the number of its rows."""
+    return [(each.rows[problem.result.name], each.M) for each in problem.slices]
 
 
 def _make_subnormal(problem: Problem, seed: int) -> Operands:
     """Make operands with subnormal even rows of A and large even columns of B. Other rows and columns are small."""
     a, b, c = _draw(problem, seed)
     least = _find_limits(problem, "A").least_normal
-    a[:, ::2] *= least * 2.0**-4
-    a[:, 1::2] *= least * 2.0**20
+    for first, M in _list_rows(problem):
+        a[first : first + M : 2] *= least * 2.0**-4
+        a[first + 1 : first + M : 2] *= least * 2.0**20
     b[..., ::2] *= 2.0**40
     b[..., 1::2] *= 2.0**-24
     return _store(problem, a, b, c, addend=0)
@@ -290,6 +309,9 @@ def _make_large(problem: Problem, seed: int) -> Operands:
     b[:, ::2] *= 2.0 ** min(product - in_a, in_b)
     a[..., 1::2] *= 2.0 ** min(product - in_b, in_a)
     b[:, 1::2] *= 2.0**in_b
-    b[..., -1] = np.copysign(2.0 ** (in_b // 2 + 1), a[:, -1])
-    a[:, -1] = np.copysign(2.0 ** (in_a // 2 + 1), a[:, -1])
+    for number, (first, M) in enumerate(_list_rows(problem)):
+        if M:
+            last = a[first + M - 1]
+            b[number, :, -1] = np.copysign(2.0 ** (in_b // 2 + 1), last)
+            last[:] = np.copysign(2.0 ** (in_a // 2 + 1), last)
     return _store(problem, a, b, c)

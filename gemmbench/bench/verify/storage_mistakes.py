@@ -73,7 +73,7 @@ class StorageProbe:
     def _find_leading(self) -> tuple[str, str] | None:
         """Test whether an operand was read or written with another leading dimension."""
         problem = self.problem
-        if problem.count * problem.M * problem.N * problem.K > _MOST_PRODUCTS or problem.epilogue:
+        if problem.flops > 2 * _MOST_PRODUCTS or problem.epilogue or problem.groups:
             return None
         rng = np.random.default_rng(5)
         padding = {
@@ -131,8 +131,8 @@ class StorageProbe:
         size = {name: leading[name][1] if name in leading else problem.leading(name) for name in memory}
 
         def find_places(name: str) -> np.ndarray:
-            rows, columns = problem.shape(name)
-            first = np.arange(problem.count)[:, None, None] * problem.stride(name)
+            rows, columns = problem.stored_shape(name)
+            first = np.array([each.rows[name] for each in problem.slices])[:, None, None] * problem.leading(name)
             return np.asarray(first + np.arange(rows)[:, None] * size[name] + np.arange(columns))
 
         def take(name: str) -> np.ndarray:

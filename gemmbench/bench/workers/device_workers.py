@@ -17,6 +17,7 @@ from gemmbench.bench.experiments.invariance import InvarianceBatch, compare_row_
 from gemmbench.bench.experiments.transfer_experiment import measure_transfers
 from gemmbench.bench.experiments.transfer_tasks import TransferBatch
 from gemmbench.bench.record import Result
+from gemmbench.bench.tuning.survey import SurveyBatch, time_plans
 from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused
 from gemmbench.bench.workers.worker_process import Ended, Silent, WorkerProcess
 from gemmbench.errors import DeviceError, DeviceLost, KernelCrash, LaunchTimeout, PlanError
@@ -49,6 +50,8 @@ class LocalWorker(ExperimentContext):
                 return measure_transfers(self, batch)
             case InvarianceBatch():
                 return compare_row_bits(self, batch)
+            case SurveyBatch():
+                return time_plans(self, batch)
         raise TypeError(f"no experiment for a {type(batch).__name__}")
 
 

@@ -25,6 +25,7 @@ from gemmbench.planning.files import (
     read_code_file,
     read_text_file,
 )
+from gemmbench.planning.manifests.card_costs import check_parameters, read_costs_files
 from gemmbench.planning.manifests.code_keys import find_code_file
 from gemmbench.planning.manifests.manifest import ManifestReader
 from gemmbench.planning.manifests.python_code import parse_module
@@ -361,8 +362,10 @@ class Catalog:
         return self._complete_variants[name]
 
     def _complete(self, variant: Variant, above: tuple[str, ...]) -> Variant:
-        """Return the variant, including the variants that it picks from."""
-        return replace(variant, picks=tuple(self._find_code(variant, pick, above) for pick in variant.picks))
+        """Return the variant, including the variants that it picks from and the files with fitted constants."""
+        picks = tuple(self._find_code(variant, pick, above) for pick in variant.picks)
+        is_estimated = any(pick.estimate for pick in picks)
+        return replace(variant, picks=picks, costs=read_costs_files(Path(variant.code.file)) if is_estimated else ())
 
     def _find_code(self, variant: Variant, pick: Pick, above: tuple[str, ...]) -> Pick:
         """Return the row of a `pick`, including the variant that it names. Raises SpecError at the row."""
@@ -384,6 +387,7 @@ class Catalog:
             if key not in declared:
                 hint = f"{nearest(key, declared)}; known: {', '.join(declared) or 'none'}"
                 raise SpecError(variant.path, pick.line, f"pick: {name} has no parameter '{key}'{hint}")
+        check_parameters(variant, pick, declared)
         return replace(pick, code=code)
 
     def find_file(self, name: str) -> Path:

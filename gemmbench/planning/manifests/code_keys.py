@@ -8,10 +8,11 @@ from pathlib import Path
 
 from gemmbench.errors import nearest
 from gemmbench.planning.files import display_path, follow_links, is_file, is_folder
-from gemmbench.planning.manifests.expressions import BATCH_NAMES, Expression
+from gemmbench.planning.manifests.expressions import BATCH_NAMES, GROUP_NAMES, Expression
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import FlagFields, SectionReader
 from gemmbench.planning.manifests.variant import (
+    GROUPS,
     MANY,
     NULL,
     OPERANDS,
@@ -26,6 +27,7 @@ from gemmbench.planning.manifests.variant import (
     Part,
     Structure,
 )
+from gemmbench.planning.problems import OFFSETS
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
@@ -127,7 +129,7 @@ _CONVERTED = re.compile(rf"({'|'.join(_TYPES)})\s*\((.*)\)$", re.DOTALL)
 _STRIDE = re.compile(r"\bstride\(\s*(\w+)\s*\)")
 _NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+)f?$")
 _MOST = 64
-_FUSED = ("D", "bias", "residual", "scale", "maps")
+_FUSED = ("D", "bias", "residual", "scale", "offsets", "maps")
 """Operands that a launcher cannot have."""
 
 
@@ -146,7 +148,8 @@ def read_arguments(
     arguments = tuple(reader.read_parameter(index, text, launcher) for index, text in enumerate(written))
     if written:
         read = () if document.data.get("computes") == "pass" else ("A", "B", "C")
-        _check_operands(document, Call(arguments), (*read, "D") if SEPARATE_C in kinds else read or ("C",))
+        needed = (*read, "D") if SEPARATE_C in kinds else read or ("C",)
+        _check_operands(document, Call(arguments), (*needed, OFFSETS) if GROUPS in kinds else needed)
     return arguments
 
 
@@ -208,6 +211,9 @@ class _ArgumentReader:
         if MANY not in self.kinds and (used := set(re.findall(r"\w+", text)) & set(BATCH_NAMES)):
             written = re.sub(r"stride_(\w)", lambda found: f"stride({found[1].upper()})", min(used))
             message = f"args: {written} belongs to a batch; add `kinds: [one, many]` if the kernel takes batches"
+            raise self.document.error_at(path, message)
+        if GROUPS not in self.kinds and (used := {OFFSETS, *GROUP_NAMES} & set(re.findall(r"\w+", text))):
+            message = f"args: {min(used)} belongs to groups; add `kinds: [one, groups]` if the kernel takes groups"
             raise self.document.error_at(path, message)
         return text
 

@@ -20,9 +20,12 @@ from gemmbench.planning.sizes import MOST_DIGITS, count_digits
 
 FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
 BATCH_NAMES = ("count", "stride_a", "stride_b", "stride_c")
+GROUP_NAMES = ("groups",)
 PROBLEM_NAMES = ("M", "N", "K", "BYTES", "BYTES_C", "TRANS_A", "TRANS_B", "lda", "ldb", "ldc", "ldd", "PROMOTED_EVERY")
 NETWORK_NAMES = ("M", "IN", "OUT", "FIRST", "WIDEST", "REST", "LAYERS")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
+CARD_NAMES = ("CLOCK", "BANDWIDTH", "PEAK")
+"""How fast a card is, for the model of a `pick`: MHz, bytes per microsecond, operations of an SM per cycle."""
 # What is counted in the machine code of a loop.
 _COUNTS = (
     *("instructions", "ffma", "tensor", "conflicts", "reuse", "spills"),

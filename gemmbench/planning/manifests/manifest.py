@@ -19,6 +19,7 @@ from gemmbench.planning.manifests.expressions import (
     ACCESS_NAMES,
     BATCH_NAMES,
     DEVICE_NAMES,
+    GROUP_NAMES,
     NETWORK_NAMES,
     PROBLEM_NAMES,
     SASS_NAMES,
@@ -39,6 +40,7 @@ from gemmbench.planning.manifests.variant import (
     COMPUTES,
     DEFAULT_STREAM,
     EPILOGUES,
+    GROUPS,
     KINDS,
     MANY,
     ONE,
@@ -58,8 +60,20 @@ from gemmbench.planning.sizes import check_configurations
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
-_SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
-_RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B", "MANY"}
+_SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "offsets", "workspace", "maps")
+_RESERVED = {
+    *_SIGNATURE,
+    *PROBLEM_NAMES,
+    *DEVICE_NAMES,
+    "TA",
+    "TB",
+    "TC",
+    "TACC",
+    "TRANS_A",
+    "TRANS_B",
+    "MANY",
+    "GROUPS",
+}
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared", "pdl", "cluster")
@@ -107,7 +121,7 @@ class ManifestReader:
         with at_line(self.document.location, self.document.line(("params",))):
             check_configurations("params", math.prod(len(values) for _, values in params))
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
-        several = BATCH_NAMES if MANY in manifest.kinds else ()
+        several = (*BATCH_NAMES * (MANY in manifest.kinds), *GROUP_NAMES * (GROUPS in manifest.kinds))
         names = (*manifest.params, *problem, *several, *DEVICE_NAMES)
         sections = SectionReader(self.document, names, read_lets(self.document, manifest.let, names))
         variant = self.build_variant(sections, params)
@@ -138,7 +152,7 @@ class ManifestReader:
             deterministic=manifest.deterministic,
             tile=self.read_tile(sections),
             tensor_maps=self.read_tensor_maps(sections),
-            picks=sections.read_picks(manifest.pick, manifest.estimates),
+            picks=sections.read_picks(manifest.pick, manifest.estimates, manifest.costs),
             sass=SectionReader(self.document, (*manifest.params, *SASS_NAMES)).read_expressions(
                 ("sass",), manifest.sass
             ),
@@ -220,6 +234,8 @@ class ManifestReader:
         self.check_words("precisions", [resolve_precision(name) for name in manifest.precisions], tuple(PRECISIONS))
         self.check_words("layouts", [layout.lower() for layout in manifest.layouts], LAYOUTS)
         self.check_words("kinds", manifest.kinds, KINDS)
+        if GROUPS in manifest.kinds:
+            self.check_groups()
         self.check_words("computes", [manifest.computes], COMPUTES)
         if manifest.product_class:
             self.check_words("class", [manifest.product_class], tuple(CLASSES))
@@ -232,6 +248,16 @@ class ManifestReader:
         if manifest.stream:
             self.check_words("stream", [manifest.stream], (DEFAULT_STREAM,))
         self.check_combinations()
+
+    def check_groups(self) -> None:
+        """Raise SpecError for a kernel of groups whose matrices or layouts have no contiguous rows of A."""
+        at, layouts = ("kinds", self.manifest.kinds.index(GROUPS)), [each.lower() for each in self.manifest.layouts]
+        if self.manifest.storage == "column":
+            raise self.document.error_at(at, "kinds: groups are rows of row-major matrices; remove `storage: column`")
+        others = {ONE, MANY} & set(self.manifest.kinds)
+        if not (any if others else all)(layout.startswith("n") for layout in layouts):
+            message = f"kinds: each group has whole rows of A, unlike in {', '.join(layouts)}; add the layout nn or nt"
+            raise self.document.error_at(at, message if others else message.replace("add", "declare only"))
 
     def check_words(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
         if not chosen:
@@ -263,9 +289,10 @@ class ManifestReader:
             self.refuse_keys("pick", _CODE)
         elif self.manifest.host:
             self.refuse_keys("host", _LAUNCHED)
-            if SEPARATE_C in self.manifest.kinds:
-                at = ("kinds", self.manifest.kinds.index(SEPARATE_C))
-                raise self.document.error_at(at, f"kinds: a host function cannot take a D; remove {SEPARATE_C}")
+            for kind, what in ((SEPARATE_C, "a D"), (GROUPS, "offsets")):
+                if kind in self.manifest.kinds:
+                    at = ("kinds", self.manifest.kinds.index(kind))
+                    raise self.document.error_at(at, f"kinds: a host function cannot take {what}; remove {kind}")
         elif isinstance(self.manifest.workspace, HostFields):
             message = "workspace: only a manifest with `host` may have a function here; write the bytes"
             raise self.document.error_at(("workspace",), message)

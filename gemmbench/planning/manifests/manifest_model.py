@@ -37,7 +37,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             `MANY` is then 1. The default is `[one]`: a batch is launched product by product. With `padded`,
             elements may follow each stored row: the macros `LDA`, `LDB`, `LDC` and `LDD` are then the leading
             dimensions, and are not defined for packed operands. With `separate_c`, the result may lie apart from
-            C, in a trailing argument `D`, which is the address of C otherwise.
+            C, in a trailing argument `D`, which is the address of C otherwise. With `groups`, a launch computes all
+            groups: rows `offsets[g]` to `offsets[g + 1]` of A and C belong to group g, which has a B of its own. M
+            is then the number of all rows, and the macro `GROUPS` is 1; `offsets` is a trailing `const int*`.
         file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has this key.
             The compiler gets the file unchanged, with only the macros of `define`.
         define: Macros for the code of `file`, such as `BLOCK: BM` or `T: float`. The value is an expression, or
@@ -51,9 +53,10 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         symbol: The name of the kernel. A template needs its arguments, which may be expressions: `sgemm<BM, BN,
             8>`.
         args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`, `C`, `D`,
-            `bias`, `residual`, `scale`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha`
-            for a scalar by pointer, `null`, and numbers. Numbers are expressions such as `M`, `lda` or `M*K`. A
-            batch also has `count` and `stride(A)`, the elements from one product to the next. A number is an
+            `bias`, `residual`, `scale`, `offsets`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`,
+            `&alpha` for a scalar by pointer, `null`, and numbers: expressions such as `M`, `lda` or `M*K`. A
+            batch also has `count` and `stride(A)`, the elements from one product to the next, and groups have their
+            number, `groups`, which is 0 for one product. A number is an
             `int` unless it is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `short(...)`,
             `ushort(...)`, `char(...)`, `uchar(...)`, `bool(...)`, `float(...)`, `double(...)`, `half(...)` or
             `bfloat16(...)`. A structure that is passed by value is written as its fields in order: `{width: K,
@@ -104,9 +107,14 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         launches: Kernels to launch in this order, instead of `symbol`, `grid`, `block`, `shared`, `pdl` and
             `cluster`. All have the same arguments, and the time is the total.
         pick: Rules that choose another variant for a problem. A file with `pick` contains no kernel.
-        estimates: How long entries of `pick` with `costs` take. For each variant that they name, this lists
-            expressions with names, the last of which is the time in any unit. They may read what `let` may
-            read, `let` itself, and the `params` and `costs` of the entry.
+        estimates: How long `candidates` of `pick` take. For each variant among them, this lists expressions with
+            names, the last of which is the time in picoseconds. They may read what `let` may read, `let`
+            itself, the variant's parameters, its `costs`, and the speed of the card: `CLOCK` (MHz), `BANDWIDTH`
+            (bytes per microsecond) and `PEAK` (operations per cycle of an SM in the precision).
+        costs: The constants of each variant in `estimates`, with their defaults: expressions that read the
+            variant's parameters, `BYTES`, `BYTES_C`, `PROMOTED_EVERY`, the device and the speed of the card.
+            A file NAME.costs/CARD.yaml next to the kernel, which `gemmbench tune --survey` writes, has other
+            values for a card.
         sass: Conditions on the machine code of the hottest loop, one expression per line. `gemmbench inspect
             --sass-mix` checks them.
         accesses: Conditions on the costs of its loads and stores, one expression per line. `gemmbench inspect
@@ -171,6 +179,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     launches: list[LaunchFields] = []
     pick: list[PickFields] = []
     estimates: dict[str, dict[str, Text]] = {}
+    costs: dict[str, dict[str, Text]] = {}
     sass: list[str] = []
     accesses: list[str] = []
     product_class: str = msgspec.field(name="class", default="")

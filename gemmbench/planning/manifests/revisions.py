@@ -251,7 +251,8 @@ class _Tree:
 def _restore_paths(variant: Variant, trees: Sequence[_Tree]) -> Variant:
     """Return the variant with paths in the checkout, including the variants that it picks from."""
     picks = [replace(pick, code=pick.code and _restore_paths(pick.code, trees)) for pick in variant.picks]
-    return replace(variant, path=_restore_path(variant.path, trees), picks=tuple(picks))
+    costs = [replace(each, location=_restore_path(each.location, trees)) for each in variant.costs]
+    return replace(variant, path=_restore_path(variant.path, trees), picks=tuple(picks), costs=tuple(costs))
 
 
 def _restore_path(path: str, trees: Sequence[_Tree]) -> str:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import keyword
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+import reprlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from gemmbench.errors import nearest
-from gemmbench.planning.manifests.expressions import FUNCTIONS, Expression, ExpressionError, parse
+from gemmbench.planning.manifests.expressions import (
+    CARD_NAMES,
+    DEVICE_NAMES,
+    FUNCTIONS,
+    Expression,
+    ExpressionError,
+    parse,
+)
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.manifests.variant import Launch, Part, Pick, TensorMap
 from gemmbench.planning.yaml_document import Document, Path
@@ -18,7 +29,14 @@ Text = str | int
 """An expression as a manifest writes it."""
 
 _MOST = 100
+_MOST_CANDIDATES = 500
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
+_REGION = re.compile(r"[A-Za-z0-9_-]+$")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+CONSTANT_NAMES = ("BYTES", "BYTES_C", "PROMOTED_EVERY", *DEVICE_NAMES, *CARD_NAMES)
+"""What the default of a constant may read besides parameters: the precision and the card, but not the problem."""
+_Model = tuple[tuple[tuple[str, Expression], ...], Expression]
 
 
 def read_lets(
@@ -55,7 +73,7 @@ def check_name(document: Document, path: Path, name: str, taken: Collection[str]
 
 def _refuse_later_names(document: Document, path: Path, text: Text, later: Sequence[str]) -> None:
     """Raise SpecError for an expression that reads itself or one below it."""
-    for word in re.findall(r"[A-Za-z_]\w*", str(text)):
+    for word in _WORD.findall(str(text)):
         if word == path[-1]:
             raise document.error_at(path, f"{_join_path(path)}: refers to itself")
         if word in later:
@@ -163,14 +181,18 @@ class PickFields(msgspec.Struct, forbid_unknown_fields=True):
         when: A condition. The first entry whose condition holds and that can run here is used. The last entry
             may have no condition.
         params: The values of its parameters. The others keep their defaults.
-        costs: Numbers, with names in lower case, from which `estimates` computes how long this entry takes. If
-            neighbouring entries have costs, the fastest is tried first.
+        candidates: Instead of `variant`, several of them, such as `NAME: {BM: [64, 128]}`, or `NAME` for its
+            defaults. Every combination of the values is a candidate. Of the candidates of this entry and of
+            neighbouring ones whose conditions hold, the one with the lowest estimate is tried first.
+        region: A name for the part of the problems that this entry serves, if the constants of its candidates
+            are fitted there apart from other entries.
     """
 
-    variant: str
+    variant: str = ""
     when: Text | None = None
     params: dict[str, int] = {}
-    costs: dict[str, int] = {}
+    candidates: list[str | dict[str, Any]] = []
+    region: str = ""
 
 
 class SectionReader:
@@ -182,7 +204,6 @@ class SectionReader:
     def __init__(self, document: Document, names: Sequence[str], lets: Mapping[str, Expression] | None = None):
         self.document, self.names, self.lets = document, names, lets or {}
         self._read: set[str] = set()
-        self._estimates: dict[tuple[str, ...], Expression] = {}
 
     def read_expression(self, path: Path, text: Text) -> Expression:
         """Parse the expression at `path`."""
@@ -277,47 +298,113 @@ class SectionReader:
             message = f"pitch: {pitches} for {rank} dimensions; give one for each but the innermost"
             raise self.document.error_at((*path, "pitch"), message)
 
-    def read_picks(self, rows: Sequence[PickFields], estimates: Mapping[str, Mapping[str, Text]]) -> tuple[Pick, ...]:
-        """Read the rows of `pick` in order. `estimates` has the named expressions of each variant."""
+    def read_picks(
+        self,
+        rows: Sequence[PickFields],
+        estimates: Mapping[str, Mapping[str, Text]],
+        costs: Mapping[str, Mapping[str, Text]],
+    ) -> tuple[Pick, ...]:
+        """Read the rows of `pick` in order.
+
+        `estimates` has the named expressions of each variant, and `costs` its constants with their defaults.
+        """
         for index, row in enumerate(rows[:-1]):
-            if row.when is None and not row.costs:
+            if row.when is None and not row.candidates:
                 message = "pick: this row has no `when`, so the rows below it are never reached; move it to the end"
                 raise self.document.error_at(("pick", index), message)
-        estimated = {row.variant for row in rows if row.costs}
-        for name, written in estimates.items():
-            if name not in estimated or not written:
-                message = f"estimates.{name}: it is empty, or no row of `pick` with `costs` uses it; remove it"
+        models = {name: self._read_model(name, estimates[name], costs.get(name, {})) for name in estimates}
+        for name in costs:
+            if name not in estimates:
+                message = f"costs.{name}: `estimates` has no expressions for {name} that could read them; remove it"
+                raise self.document.error_at(("costs", name), message)
+        picks = [pick for index, row in enumerate(rows) for pick in self._read_row(index, row, models)]
+        estimated = {pick.variant for pick in picks if pick.estimate}
+        for name in estimates:
+            if name not in estimated:
+                message = f"estimates.{name}: no candidate in `pick` uses it; remove it"
                 raise self.document.error_at(("estimates", name), message)
-        return tuple(self._read_pick(("pick", index), row, estimates) for index, row in enumerate(rows))
+        return tuple(picks)
 
-    def _read_pick(self, path: Path, row: PickFields, estimates: Mapping[str, Mapping[str, Text]]) -> Pick:
+    def _read_row(self, index: int, row: PickFields, models: Mapping[str, _Model]) -> Iterator[Pick]:
+        """Yield the choices of a row: its variant, or every candidate."""
+        path: Path = ("pick", index)
         when = self.read_optional((*path, "when"), row.when)
-        estimate = self._read_estimate(path, row, estimates) if row.costs else None
-        line = self.document.line((*path, "variant"))
-        return Pick(row.variant, tuple(row.params.items()), when, tuple(row.costs.items()), estimate, line)
+        if bool(row.variant) == bool(row.candidates):
+            raise self.document.error_at(path, "pick: write either `variant` or a list of `candidates`")
+        if row.variant:
+            if row.region:
+                raise self.document.error_at((*path, "region"), "region: only `candidates` have constants; remove it")
+            line = self.document.line((*path, "variant"))
+            yield Pick(row.variant, tuple(row.params.items()), when, row=index, line=line)
+            return
+        if row.params:
+            raise self.document.error_at((*path, "params"), "params: write them at each of the `candidates`")
+        if row.region and not _REGION.match(row.region):
+            raise self.document.error_at((*path, "region"), f"region: '{row.region}' must be letters, digits, _ and -")
+        for place, written in enumerate(row.candidates):
+            at = (*path, "candidates", place)
+            for name, params in self._list_candidates(at, written):
+                if name not in models:
+                    message = f"candidates: `estimates` has no expressions for {name}; add them, or write it as a row"
+                    raise self.document.error_at(at, f"{message} with `variant`")
+                yield Pick(name, params, when, *models[name], row.region, index, self.document.line(at))
 
-    def _read_estimate(self, path: Path, row: PickFields, estimates: Mapping[str, Mapping[str, Text]]) -> Expression:
-        """Return the last of the named expressions for the variant of a row."""
-        if row.variant not in estimates:
-            message = f"costs: `estimates` has no expressions for {row.variant}; add them, or remove `costs`"
-            raise self.document.error_at((*path, "costs"), message)
-        written, at = estimates[row.variant], ("estimates", row.variant)
-        for name in row.costs:
-            check_name(self.document, (*path, "costs", name), name, (*self.names, *self.lets, *written))
-        names = dict.fromkeys((*self.names, *row.params, *row.costs))
-        known = (row.variant, *names)
-        if known not in self._estimates:
-            self._estimates[known] = self._parse_estimate(written, at, tuple(names))
-        return self._estimates[known]
+    def _list_candidates(
+        self, at: Path, written: str | Mapping[str, Any]
+    ) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
+        """Yield the candidates that one entry of `candidates` lists: a variant, and the values of parameters."""
+        if isinstance(written, str):
+            written = {written: {}}
+        for name, params in written.items():
+            if not isinstance(params, dict):
+                raise self.document.error_at(at, f"candidates: write the values as `{name}: {{BM: [64, 128]}}`")
+            axes = []
+            for param, values in params.items():
+                listed = values if isinstance(values, list) else [values]
+                if not listed or any(type(value) is not int for value in listed) or len(set(listed)) < len(listed):
+                    message = f"candidates: {name}.{param}: {reprlib.repr(values)} should be different integers"
+                    raise self.document.error_at(at, f"{message}, such as [64, 128]")
+                axes.append([(param, value) for value in listed])
+            if (count := math.prod(map(len, axes))) > _MOST_CANDIDATES:
+                message = f"candidates: {count:,} combinations are too many; at most {_MOST_CANDIDATES}"
+                raise self.document.error_at(at, message)
+            yield from ((name, chosen) for chosen in itertools.product(*axes))
 
-    def _parse_estimate(self, written: Mapping[str, Text], at: Path, names: Sequence[str]) -> Expression:
-        """Return the last of the expressions at `at`, which may read `names`."""
-        lets = read_lets(self.document, written, names, at, self.lets)
-        estimate = lets[list(written)[-1]]
-        read = list_names(estimate) | {list(written)[-1]}
-        for name in written:
-            if name not in read:
-                message = f"{_join_path(at)}.{name}: not used anywhere; remove it"
-                raise self.document.error_at((*at, name), message)
+    def _read_model(self, name: str, written: Mapping[str, Text], costs: Mapping[str, Text]) -> _Model:
+        """Return the constants of a variant's model with their defaults, and the expression of its time.
+
+        Its parameters are not known here. The catalog checks them.
+        """
+        at: Path = ("estimates", name)
+        if not written:
+            raise self.document.error_at(at, f"estimates.{name}: empty; its last expression is the time")
+        defaults: dict[str, Expression] = {}
+        for cost, text in costs.items():
+            path: Path = ("costs", name, cost)
+            check_name(self.document, path, cost, (*self.names, *self.lets, *written))
+            defaults[cost] = self._parse_with_parameters(path, text, CONSTANT_NAMES, {})
+        names = (*self.names, *CARD_NAMES, *costs)
+        lets: dict[str, Expression] = {}
+        for key, text in written.items():
+            path = (*at, key)
+            check_name(self.document, path, key, (*names, *self.lets))
+            _refuse_later_names(self.document, path, text, [other for other in written if other not in lets])
+            lets[key] = self._parse_with_parameters(path, text, names, {**self.lets, **lets})
+        last = list(written)[-1]
+        read = list_names(lets[last]) | {last}
+        for key in written:
+            if key not in read:
+                raise self.document.error_at((*at, key), f"{_join_path(at)}.{key}: not used anywhere; remove it")
+        for cost in costs:
+            if cost not in lets[last].names:
+                message = f"costs.{name}.{cost}: `estimates` does not read it; remove it"
+                raise self.document.error_at(("costs", name, cost), message)
         self._read |= read
-        return estimate
+        return tuple(defaults.items()), lets[last]
+
+    def _parse_with_parameters(
+        self, path: Path, text: Text, names: Sequence[str], lets: Mapping[str, Expression]
+    ) -> Expression:
+        """Parse an expression that may also read parameters, whose names are in upper case."""
+        parameters = [word for word in _WORD.findall(str(text)) if word == word.upper() and word not in self.names]
+        return _parse_at(self.document, path, text, (*names, *parameters), lets)

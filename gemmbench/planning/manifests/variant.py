@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from gemmbench.planning.epilogues import EPILOGUE_STEPS, SOFTMAX
 from gemmbench.planning.manifests.expressions import Expression
@@ -15,7 +16,7 @@ Part = Expression | str
 ArgumentText = str | int | float | None | dict[str, str | int | float | None]
 """An argument as a manifest writes it. A structure has its fields by name."""
 
-OPERANDS = ("A", "B", "C", "D", "bias", "residual", "scale", "workspace", "maps")
+OPERANDS = ("A", "B", "C", "D", "bias", "residual", "scale", "offsets", "workspace", "maps")
 SCALARS = ("alpha", "beta")
 NULL, STREAM = "null", "stream"
 
@@ -136,9 +137,9 @@ Params = Mapping[str, Values]
 ALL = "all"
 
 COMPUTES = ("gemm", "mlp", "pass")
-ONE, MANY, PADDED, SEPARATE_C = "one", "many", "padded", "separate_c"
-KINDS = (ONE, MANY, PADDED, SEPARATE_C)
-"""What one launch computes: one product, or all products of a batch. It may take rows with padding, and a D."""
+ONE, MANY, GROUPS, PADDED, SEPARATE_C = "one", "many", "groups", "padded", "separate_c"
+KINDS = (ONE, MANY, GROUPS, PADDED, SEPARATE_C)
+"""What one launch computes: one product, all products of a batch, or all groups. It may take padded rows, and a D."""
 STORAGES = ("row", "column")
 EPILOGUES = (*EPILOGUE_STEPS, SOFTMAX)
 """What may follow a product. Each is a macro of the kernel, 1 if this plan uses it."""
@@ -187,20 +188,53 @@ class TensorMap:
 
 @dataclass(frozen=True)
 class Pick:
-    """A row of a variant that dispatches. `variant` computes the problems for which `when` holds.
+    """A choice of a variant that dispatches. `variant` computes the problems for which `when` holds.
 
-    A row without `when` takes all remaining problems. `params` are the values that differ from the defaults. `estimate`
-    is the expected time, computed from `params`, `costs` and the problem; None for a row without costs. The catalog
-    fills in `code`.
+    Without `when`, it takes all remaining problems. `params` are the values that differ from the defaults. A candidate
+    has an `estimate` of its time, computed from its parameters, its constants and the problem. `costs` are the
+    constants by name, as expressions for a card for which none were fitted; those that were are listed under `region`.
+    `row` is the number of the row of `pick`, and `line` its line. The catalog fills in `code`.
     """
 
     variant: str
     params: tuple[tuple[str, int], ...]
     when: Expression | None
-    costs: tuple[tuple[str, int], ...] = ()
+    costs: tuple[tuple[str, Expression], ...] = ()
     estimate: Expression | None = None
+    region: str = ""
+    row: int = field(default=0, compare=False)
     line: int = field(default=0, compare=False)
     code: Variant | None = None
+
+    @cached_property
+    def values(self) -> dict[str, int]:
+        """The values of all parameters, in the order of the variant's manifest."""
+        assert self.code is not None, "the catalog fills it in"
+        return {**self.code.default(), **dict(self.params)}
+
+    @cached_property
+    def candidate(self) -> Candidate:
+        """The variant and its configuration."""
+        return self.variant, tuple(sorted(self.values.items()))
+
+
+Candidate = tuple[str, tuple[tuple[str, int], ...]]
+"""A variant and its configuration, sorted."""
+
+
+@dataclass(frozen=True)
+class CostsFile:
+    """The text of a file with fitted constants for the candidates of a `pick` on one card.
+
+    `card` is its short name, such as `nvidia-h100`. `known` keeps what was read from the text, by precision.
+    """
+
+    card: str
+    location: str
+    text: str = field(repr=False)
+    known: dict[str, Mapping[tuple[str, Candidate], Mapping[str, int]]] = field(
+        default_factory=dict, repr=False, compare=False, hash=False
+    )
 
 
 @dataclass(frozen=True)
@@ -218,7 +252,7 @@ class Variant:
     """One way to compute a GEMM or, with `computes` "mlp", a whole network (planning.networks.Network). A
     "pass" applies the steps of an epilogue to a finished C.
 
-    `kinds` are the values of KINDS that it accepts. A batch is launched product by product if it does not accept many.
+    `kinds` are the values of KINDS that it accepts. Other batches and groups are launched product by product.
     `kind` is "kernel" for CUDA code (which runs on a GPU, and on the CPU device in coroutines), "host" for a `.cpp`
     file, "launcher" for a host function that launches CUDA code itself, "python" for a Python function that launches
     and needs the packages `packages` (`python` says how it is called), and "library" for libraries such as cuBLAS.
@@ -235,8 +269,9 @@ class Variant:
     must be true of the costs of its loads and stores. `product_class` is declared if it is weaker than that of a
     precision.
 
-    A variant with `picks` contains no code: the first row whose `when` holds names the variant to use. If it has more
-    configurations than `shortlist` (0: no limit), only those that rank first under a short load are measured in full.
+    A variant with `picks` contains no code: the first of them whose `when` holds names the variant to use. `costs` are
+    the files with fitted constants for its candidates. If a variant has more configurations than `shortlist` (0: no
+    limit), only those that rank first under a short load are measured in full.
 
     `text` and `path` are empty for a library. A file that cannot be read becomes a variant with only a name and its
     `fault`. A file without a manifest that needs another device to find one becomes a variant with only a name and the
@@ -265,6 +300,7 @@ class Variant:
     tile: tuple[Expression, ...] = ()
     tensor_maps: tuple[TensorMap, ...] = ()
     picks: tuple[Pick, ...] = ()
+    costs: tuple[CostsFile, ...] = ()
     sass: tuple[Expression, ...] = ()
     accesses: tuple[Expression, ...] = ()
     computes: str = "gemm"
@@ -307,7 +343,12 @@ class Variant:
     def trailing(self) -> tuple[str, ...]:
         """The arguments that its kernels take after the usual ones, in order."""
         fused = [name for name in self.epilogue if name in EPILOGUE_STEPS and EPILOGUE_STEPS[name].part]
-        declared = {"D": SEPARATE_C in self.kinds, "workspace": self.workspace, "maps": self.tensor_maps}
+        declared = {
+            "D": SEPARATE_C in self.kinds,
+            "offsets": GROUPS in self.kinds,
+            "workspace": self.workspace,
+            "maps": self.tensor_maps,
+        }
         return (*fused, *(name for name, value in declared.items() if value))
 
     @property

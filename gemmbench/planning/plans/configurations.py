@@ -12,11 +12,11 @@ from typing import Any, overload
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
-from gemmbench.planning.manifests.variant import ALL, MANY, ONE, PADDED, SEPARATE_C, Params, Variant
+from gemmbench.planning.manifests.variant import ALL, GROUPS, MANY, ONE, PADDED, SEPARATE_C, Params, Variant
 from gemmbench.planning.plans.plan import Config
 from gemmbench.planning.precisions import Precision, find_precision
 from gemmbench.planning.problems import Problem, make_problem
-from gemmbench.planning.sizes import AnyShape, Shape, check_configurations
+from gemmbench.planning.sizes import AnyShape, Groups, One, Shape, check_configurations, make_shape
 
 
 class Configurations(Sequence[Config]):
@@ -190,13 +190,16 @@ def make_problems(
 ) -> list[Problem]:
     """Return every combination. `form` holds fields of all problems, as Selection.form does.
 
-    If the kernel takes alpha and beta, their values are such that ignoring them shows.
+    Groups are left out in layouts whose rows of A are not contiguous, unless there is no other. If the kernel takes
+    alpha and beta, their values are such that ignoring them shows.
     """
+    by_rows = any(layout.startswith("n") for layout in layouts)
     return [
         make_problem(shape, layout, kind, *_choose_scalars(variant, kind), **form)
         for kind in precisions
         for layout in layouts
         for shape in shapes
+        if not (isinstance(shape, Groups) and by_rows and layout.startswith("t"))
     ]
 
 
@@ -213,9 +216,18 @@ _PADDINGS = ({"A": 8, "B": 4, "C": 3, "D": 5}, {"A": 16, "B": 32, "C": 48, "D": 
 """The elements that follow each row, and those to try if a kernel's rules refuse them."""
 
 
-def choose_count(variant: Variant) -> int:
-    """Return how many products the problems of `verify` have: one, unless the variant takes only batches."""
-    return 1 if ONE in variant.kinds else _SEVERAL
+def choose_shape(variant: Variant, shape: Shape) -> AnyShape:
+    """Return the shape of a problem of `verify`: one product, unless the variant takes only batches or groups."""
+    if ONE in variant.kinds:
+        return One(*shape)
+    return make_shape(_SEVERAL, shape) if MANY in variant.kinds else split_into_groups(shape)
+
+
+def split_into_groups(shape: Shape) -> AnyShape:
+    """Return groups with the rows of a shape: some with rows, one with one row, and empty ones around them."""
+    M, N, K = shape
+    some = (M - 1) * 2 // 5
+    return Groups((0, some, 1, 0, M - 1 - some, 0), N, K)
 
 
 def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Problem]]:
@@ -224,23 +236,26 @@ def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Prob
     Each form is a list of problems of the awkward shape, of which the first that its rules allow should be verified.
     Several activations are tried one after the other. Steps that make fractions of integers are left out.
     """
-    several, padded, apart = (kind in variant.kinds for kind in (MANY, PADDED, SEPARATE_C))
-    chains, count = _list_chains(variant, find_precision(precision_name)), choose_count(variant)
+    several, grouped, padded, apart = (kind in variant.kinds for kind in (MANY, GROUPS, PADDED, SEPARATE_C))
+    chains, usual = _list_chains(variant, find_precision(precision_name)), choose_shape(variant, AWKWARD)
+    batch, groups = make_shape(_SEVERAL, AWKWARD), split_into_groups(AWKWARD)
 
-    def make(count: int, epilogue: tuple[str, ...] = (), padded: bool = False, apart: bool = False) -> list[Problem]:
+    def make(
+        shape: AnyShape, epilogue: tuple[str, ...] = (), padded: bool = False, apart: bool = False
+    ) -> list[Problem]:
         names = "ABCD" if apart else "ABC"
         rows = [tuple(f"{name}+{each[name]}" for name in names) for each in _PADDINGS] if padded else [()]
-        return [
-            Problem(*AWKWARD, precision_name=precision_name, count=count, epilogue=epilogue, ld=ld, separate_c=apart)
-            for ld in rows
-        ]
+        return [make_problem(shape, "nn", precision_name, epilogue=epilogue, ld=ld, separate_c=apart) for ld in rows]
 
-    forms = [make(_SEVERAL)] if several and count == 1 else []
-    forms += [make(count, padded=True)] if padded else []
-    forms += [make(count, apart=True)] if apart else []
-    forms += [make(count, chain) for chain in chains]
-    together = make(_SEVERAL if several else 1, chains[0] if chains else (), padded, apart)
-    return [*forms, *([together] if len(forms) > 1 and together not in forms else [])]
+    forms = [make(shape) for shape, takes in ((batch, several), (groups, grouped)) if takes and shape != usual]
+    forms += [make(usual, padded=True)] if padded else []
+    forms += [make(usual, apart=True)] if apart else []
+    forms += [make(usual, chain) for chain in chains]
+    chain = chains[0] if chains else ()
+    for shape in [batch] * several + [groups] * grouped or [usual]:
+        together = make(shape, chain, padded, apart)
+        forms += [together] if len(forms) > 1 and together not in forms else []
+    return forms
 
 
 def _list_chains(variant: Variant, precision: Precision) -> list[tuple[str, ...]]:

@@ -17,7 +17,7 @@ from gemmbench.planning.manifests.variant import Argument, Launch, Part, TensorM
 from gemmbench.planning.plans.plan import Geometry, PassedArgument, Target, TiledTensor
 from gemmbench.planning.precisions import StorageType
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import size_text
+from gemmbench.planning.sizes import One
 
 _MOST_THREADS = 1024
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
@@ -60,7 +60,7 @@ def _name_only_size(variant: Variant) -> str:
     if len(fixed) < len(names):
         return ""
     M, N, K = (fixed[name] for name in names)
-    return f"; choose --sizes {size_text((M, N, K))}"
+    return f"; choose --sizes {One(M, N, K).size}"
 
 
 def _write_part(variant: Variant, part: Part, names: Names, problem: Problem) -> str:
@@ -208,7 +208,7 @@ def _evaluate_map(
         return None
     mapped = to_row_major(variant, declared.operand)
     storage = problem.storage(mapped)
-    shape = numbers(declared.shape) or problem.shape(mapped)[::-1]
+    shape = numbers(declared.shape) or problem.stored_shape(mapped)[::-1]
     packed = tuple(math.prod(shape[:rank]) for rank in range(1, len(shape)))
     pitch = numbers(declared.pitch) or (packed if declared.shape else (problem.leading(mapped),))
     offset, swizzle = numbers((declared.offset, declared.swizzle))

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.epilogues import SOFTMAX, fuse_steps
+from gemmbench.planning.manifests.card_costs import FittedCosts, find_fitted
 from gemmbench.planning.manifests.catalog import read_variant
-from gemmbench.planning.manifests.variant import MANY, Variant
+from gemmbench.planning.manifests.variant import GROUPS, MANY, Pick, Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.evaluation import (
     Excluded,
@@ -35,6 +36,7 @@ from gemmbench.planning.plans.skip_reasons import (
     explain_unfit_device,
     explain_unsuitable,
 )
+from gemmbench.planning.precisions import Precision
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import check_plans
 
@@ -99,10 +101,38 @@ def _plan_configurations(
         _check_deadline(variant, deadline)
         return [picked]
     plans: list[Plan | Skip] = []
+    split = bool(problem.groups) and GROUPS not in variant.kinds
     for config in configs:
-        plans.append(_plan_passes(_make_plan(problem, variant, config, device, target), target, refuses))
+        plan = _plan_groups if split else _plan_whole
+        plans.append(plan(problem, variant, config, device, target, refuses))
         _check_deadline(variant, deadline)
     return plans
+
+
+def _plan_whole(
+    problem: Problem, variant: Variant, config: Config, device: str, target: Target, refuses: Refusal
+) -> Plan | Skip:
+    return _plan_passes(_make_plan(problem, variant, config, device, target), target, refuses)
+
+
+def _plan_groups(
+    problem: Problem, variant: Variant, config: Config, device: str, target: Target, refuses: Refusal
+) -> Plan | Skip:
+    """Plan a launch for each group that has rows."""
+    parts: list[Plan] = []
+    known: dict[Problem, Plan | Skip] = {}
+    for number, rows in enumerate(problem.groups):
+        if not rows:
+            continue
+        one = problem.take(number)
+        if one not in known:
+            known[one] = _plan_whole(one, variant, config, device, target, refuses)
+        plan = known[one]
+        if isinstance(plan, Skip):
+            return Skip(problem, variant, config, device, f"group {number}, {rows} rows: {plan.reason}")
+        passes = tuple(replace(each, group=number) for each in plan.passes)
+        parts.append(replace(plan, group=number, passes=passes))
+    return replace(parts[0], problem=problem, group=None, parts=tuple(parts))
 
 
 def list_rows(problem: Problem, variant: Variant, primary: str, targets: Mapping[str, Target]) -> Iterator[int]:
@@ -110,46 +140,87 @@ def list_rows(problem: Problem, variant: Variant, primary: str, targets: Mapping
     target = targets.get(choose_backend(variant, primary, targets))
     if target is None:
         return
-    for found in _order_rows(variant, collect_names(variant, problem, target)):
+    for found in _order_picks(variant, problem, target):
         if isinstance(found, int):
             yield found
 
 
-def _order_rows(variant: Variant, names: Names) -> Iterator[int | Excluded]:
-    """Yield the numbers of the matching rows in order. Neighbours with an estimate are sorted, the fastest first.
+def _order_picks(variant: Variant, problem: Problem, target: Target) -> Iterator[int | Excluded]:
+    """Yield the numbers of the matching picks in order. Neighbours with an estimate are sorted, the fastest first.
 
-    If the condition or estimate of a row has no value, the fault is yielded instead.
+    If the condition or estimate of a pick has no value, the fault is yielded instead. Raises SpecError for broken
+    constants.
     """
-    waiting: list[tuple[int, int]] = []  # estimates and numbers of neighbours
+    names, fitted = collect_names(variant, problem, target), find_fitted(variant, target.card, problem.precision_name)
+    for group in group_picks(variant, names):
+        if isinstance(group, Excluded):
+            yield group
+        else:
+            yield from order_group(variant, group, names, fitted)
+
+
+def group_picks(variant: Variant, names: Names) -> Iterator[list[int] | Excluded]:
+    """Yield the numbers of the matching picks in order: one alone, or neighbouring candidates together.
+
+    If a condition has no value, the fault is yielded instead.
+    """
+    waiting: list[int] = []
     for number, pick in enumerate(variant.picks):
-        if pick.estimate is None:
-            yield from (each for _, each in sorted(waiting))
-            waiting.clear()
+        if pick.estimate is None and waiting:
+            yield waiting
+            waiting = []
         try:
             if pick.when is not None and not evaluate(variant, pick.when, names):
-                continue
-            if pick.estimate is not None:
-                own = {**names, **dict(pick.params), **dict(pick.costs)}
-                waiting.append((evaluate(variant, pick.estimate, own), number))
                 continue
         except Excluded as fault:
             yield fault
             continue
-        yield number
-    yield from (each for _, each in sorted(waiting))
+        if pick.estimate is not None:
+            waiting.append(number)
+        else:
+            yield [number]
+    if waiting:
+        yield waiting
+
+
+def order_group(variant: Variant, group: Sequence[int], names: Names, fitted: FittedCosts) -> Iterator[int | Excluded]:
+    """Yield the numbers of candidates, the one with the lowest estimate first; before them, faults of estimates."""
+    if len(group) == 1:
+        yield group[0]
+        return
+    estimates: list[tuple[int, int]] = []
+    for number in group:
+        try:
+            estimates.append((estimate_time(variant, variant.picks[number], names, fitted), number))
+        except Excluded as fault:
+            yield fault
+    yield from (number for _, number in sorted(estimates))
+
+
+def estimate_time(variant: Variant, pick: Pick, names: Names, fitted: FittedCosts) -> int:
+    """Return the estimated time of a candidate in picoseconds. Raises Excluded."""
+    assert pick.estimate is not None, "only candidates have one"
+    own = {**names, **pick.values}
+    costs = fitted.get((pick.region, pick.candidate)) or evaluate_costs(variant, pick, own)
+    return evaluate(variant, pick.estimate, {**own, **costs})
+
+
+def evaluate_costs(variant: Variant, pick: Pick, names: Names) -> dict[str, int]:
+    """Return the constants of a candidate for a card for which none were fitted. Raises Excluded."""
+    return {name: evaluate(variant, default, {**names, **pick.values}) for name, default in pick.costs}
 
 
 def _plan_pick(problem: Problem, variant: Variant, device: str, target: Target, refuses: Refusal) -> Plan | Skip:
     """Plan the first row of `pick` that matches and can run, under the name of `variant`."""
     reason = f"no row of its `pick` matches this problem ({variant.path})"
-    for found in _order_rows(variant, collect_names(variant, problem, target)):
+    for found in _order_picks(variant, problem, target):
         if isinstance(found, Excluded):
             reason = str(found)
             continue
         pick = variant.picks[found]
         code = pick.code
         assert code is not None, "the catalog fills it in"
-        chosen = Config(tuple({**code.default(), **dict(pick.params)}.items()))
+        chosen = Config(tuple(pick.values.items()))
         (plan,) = _plan_configurations(problem, code, [chosen], device, target, refuses)
         if isinstance(plan, Plan):
             renamed = replace(plan.variant, name=variant.name, order=variant.order)
@@ -201,7 +272,7 @@ def _plan_passes(plan: Plan | Skip, target: Target, refuses: Refusal) -> Plan | 
 def _make_plan(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
 ) -> Plan | Skip:
-    launched = problem if MANY in variant.kinds else problem.one
+    launched = problem if problem.groups or MANY in variant.kinds else problem.one
     names = {**collect_names(variant, launched, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
@@ -241,5 +312,21 @@ def collect_names(variant: Variant, problem: Problem, target: Target, network: N
     names |= {"TRANS_A": int(seen.trans_a), "TRANS_B": int(seen.trans_b)}
     names |= {"PROMOTED_EVERY": problem.precision.accumulator.promoted_every}
     names |= {f"ld{name.lower()}": size for name, size in seen.list_leading(column_major).items()}
-    names |= {"count": seen.count} | {f"stride_{name.lower()}": seen.stride(name) for name in "ABC"}
-    return {**names, **(network.names if network else {}), "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}
+    names |= {"count": seen.count, "groups": len(seen.groups)} | {
+        f"stride_{name.lower()}": seen.stride(name) for name in "ABC"
+    }
+    names |= {"SMS": target.sms, "SMEM": target.smem, "L2": target.l2}
+    return {**names, **_describe_speed(target, problem.precision), **(network.names if network else {})}
+
+
+_USUAL_CLOCK, _USUAL_BANDWIDTH, _USUAL_PEAK = 1500, 1_000_000, 256
+
+
+def _describe_speed(target: Target, precision: Precision) -> Names:
+    """Return how fast a card is, in the units of CARD_NAMES. What is unknown has the value of an ordinary card."""
+    peak = precision.peak.of_device(target.name, target.sm)
+    return {
+        "CLOCK": round(target.clock_hz / 1e6) or _USUAL_CLOCK,
+        "BANDWIDTH": round(target.bandwidth / 1e6) or _USUAL_BANDWIDTH,
+        "PEAK": round(peak or 0) or _USUAL_PEAK,
+    }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gemmbench.planning.epilogues import is_smooth, write_steps
-from gemmbench.planning.manifests.variant import MANY, Exactness, Variant
+from gemmbench.planning.manifests.variant import GROUPS, MANY, Exactness, Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.problems import Problem
 
@@ -19,7 +20,8 @@ class Target:
     `kind` is the name of its back end. `sm` is its compute capability as an integer (90 for 9.0; 0 if it has none).
     `sms` is the number of multiprocessors or cores. `smem` is the most shared memory of a block, `l2` is the last-level
     cache, and `memory` is the usable memory, all in bytes. `has_graphs` says whether several launches can be recorded
-    and replayed as one. `runs_every_variant` says whether it even runs variants that do not name its back end.
+    and replayed as one. `runs_every_variant` says whether it even runs variants that do not name its back end. `name`,
+    `clock_hz` (the highest) and `bandwidth` (of its memory in bytes/s) are "" or 0 if unknown.
     """
 
     kind: str
@@ -31,6 +33,19 @@ class Target:
     is_gpu: bool = True
     has_graphs: bool = True
     runs_every_variant: bool = False
+    name: str = ""
+    clock_hz: float = 0.0
+    bandwidth: float = 0.0
+
+    @property
+    def card(self) -> str:
+        """The short name of the device in names of files: `nvidia-h100` for an NVIDIA H100 80GB HBM3; "" if unknown."""
+        return re.sub(r"[^a-z0-9]+", "-", shorten_device(self.name).lower()).strip("-")
+
+
+def shorten_device(name: str) -> str:
+    """Remove the memory from the name of a GPU: NVIDIA H100 for an NVIDIA H100 80GB HBM3."""
+    return re.sub(r" \d+GB| HBM\w+", "", name)
 
 
 @dataclass(frozen=True)
@@ -118,8 +133,9 @@ class Plan:
     `device` is the back end that runs it. `arch` is the architecture to compile for ("90", "90a"); it is empty on a
     CPU. `launches` holds the symbol and the numbers of each launch in order, and `geometry` is that of the last; None
     for a library and a host function. `passes` are launched after it, in order: they apply the steps of the epilogue
-    that it does not fuse. `network` is set if the variant computes one. `workspace` is in bytes, of which the first
-    `zeroed` are zero at binding. A tensor map is None if it is not used.
+    that it does not fuse. For groups that a variant does not take, nothing of this plan is launched but its `parts`,
+    one plan for each `group` with rows. `network` is set if the variant computes one. `workspace` is in bytes, of which
+    the first `zeroed` are zero at binding. A tensor map is None if it is not used.
 
     `tile` is the rows and columns of C that share one reading of A and B, if the manifest declares them. `macros` are
     those that a manifest defines for foreign code, and `arguments` are those of every kernel; they are empty for the
@@ -134,6 +150,8 @@ class Plan:
     arch: str
     geometry: Geometry | None
     passes: tuple[Plan, ...] = ()
+    parts: tuple[Plan, ...] = ()
+    group: int | None = None
     network: Network | None = None
     launches: tuple[tuple[str, Geometry], ...] = ()
     workspace: int = 0
@@ -156,8 +174,8 @@ class Plan:
 
     @cached_property
     def launched(self) -> Problem:
-        """The result of one launch: the problem, or one of its products if the kernels do not take a batch."""
-        return self.problem if MANY in self.variant.kinds else self.problem.one
+        """The result of one launch: the problem, or one of its products if the kernels do not take all of them."""
+        return self.problem if (GROUPS if self.problem.groups else MANY) in self.variant.kinds else self.problem.one
 
     @property
     def products(self) -> int:
@@ -210,7 +228,7 @@ class Plan:
             layout.append(("EPILOGUE", write_steps(self.fused)))
         fused = [(name.upper(), str(int(name in self.fused))) for name in self.variant.epilogue]
         network = list(self.network.macros) if self.network else []
-        many = [("MANY", "1")] if problem.count > 1 else []
+        many = [("MANY", "1")] if problem.count > 1 else [("GROUPS", "1")] if problem.groups else []
         if problem.ld:
             leading = problem.list_leading(self.variant.call.column_major)
             many += [(f"LD{name}", str(size)) for name, size in leading.items()]
@@ -299,13 +317,13 @@ class Chain:
 
     @property
     def launched_per_product(self) -> bool:
-        """Whether a step is launched once for each product of a batch."""
-        return any(step.products > 1 for step in self.steps)
+        """Whether a step is launched once for each product of a batch, or for each group."""
+        return any(step.products > 1 or step.group is not None for step in self.steps)
 
     @property
     def passed(self) -> tuple[str, ...]:
         """The steps of an epilogue that passes apply."""
-        return tuple(name for step in self.steps if step.is_pass for name in step.fused)
+        return tuple(dict.fromkeys(name for step in self.steps if step.is_pass for name in step.fused))
 
     @property
     def compiles_when_bound(self) -> bool:
@@ -347,7 +365,8 @@ class Chain:
 
 def make_chain(planned: Plan | Skip) -> Chain:
     """Make the chain of a GEMM."""
-    steps = (planned, *planned.passes) if isinstance(planned, Plan) else ()
+    launched = (planned.parts or (planned,)) if isinstance(planned, Plan) else ()
+    steps = tuple(step for each in launched for step in (each, *each.passes))
     reason = planned.reason if isinstance(planned, Skip) else ""
     variant = planned.variant
     return Chain(variant, planned.config, planned.device, planned.problem, variant.order, steps, reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
-from gemmbench.planning.manifests.variant import ONE, PADDED, SEPARATE_C, Variant
+from gemmbench.planning.manifests.variant import GROUPS, MANY, ONE, PADDED, SEPARATE_C, Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
 
@@ -36,8 +36,8 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
         return f"does not support precision {problem.precision_name}; supports {', '.join(variant.precisions)}"
     if problem.layout not in variant.layouts:
         return f"does not support layout {problem.layout}; supports {', '.join(variant.layouts)}"
-    if problem.count == 1 and ONE not in variant.kinds:
-        return "takes only batches (`kinds`), but this is one product; choose a size such as 8*64"
+    if reason := _explain_unsuitable_shape(problem, variant):
+        return reason
     if problem.ld and PADDED not in variant.kinds:
         return f"takes no rows with padding ({', '.join(problem.ld)}); its `kinds` has no `{PADDED}`"
     if problem.separate_c and SEPARATE_C not in variant.kinds:
@@ -56,6 +56,18 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
     if problem.epilogue and variant.python.returns:
         return "returns its result, so no pass can apply --epilogue to C; only functions that write C can be followed"
     return explain_unfit_device(variant, target)
+
+
+def _explain_unsuitable_shape(problem: Problem, variant: Variant) -> str:
+    """Explain why a variant computes none of one product, batches and groups here; "" if it does."""
+    if problem.groups and variant.is_python:
+        return "is a Python function, and groups work with kernels and libraries only"
+    wanted = GROUPS if problem.groups else MANY if problem.count > 1 else ONE
+    if ONE in variant.kinds or wanted in variant.kinds:
+        return ""
+    takes, size = ("batches", "8*64") if MANY in variant.kinds else ("groups", "8+0+4x64x64")
+    given = {GROUPS: "these are groups", MANY: "this is a batch", ONE: "this is one product"}[wanted]
+    return f"takes only {takes} (`kinds`), but {given}; choose a size such as {size}"
 
 
 def _explain_unsuitable_for_integers(problem: Problem) -> str:

@@ -118,7 +118,7 @@ class PostRow:
     def fits(self, problem: Problem) -> bool:
         """Return whether the row is repeated on this problem."""
         same = (problem.layout, problem.precision_name) == (self.layout, self.precision)
-        return same and (not self.shapes or problem.dimensions in self.shapes)
+        return same and (not self.shapes or problem.shape in self.shapes)
 
 
 @dataclass(frozen=True)

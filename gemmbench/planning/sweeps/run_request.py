@@ -19,7 +19,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.epilogues import EPILOGUE_STEPS, SOFTMAX
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.precisions import PRECISIONS, find_precision
-from gemmbench.planning.problems import LAYOUTS, PanelCut, parse_padding
+from gemmbench.planning.problems import LAYOUTS, PanelCut, parse_padding, read_form
 from gemmbench.planning.sizes import Sizes, check_digits, read_sizes
 
 # The headings of options in --help, in this order.
@@ -410,7 +410,7 @@ class Selection:
     @property
     def form(self) -> dict[str, Any]:
         """The fields that are the same in all problems, apart from alpha and beta."""
-        return {"epilogue": self.epilogue, "ld": self.ld, "separate_c": self.separate_c}
+        return read_form(self)
 
     def list_words(self, *names: str) -> list[str]:
         """Return the words of a command for those options that are given."""

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,37 @@ from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems import Problem, ProblemGrid, check_rows_of_result
 from gemmbench.planning.sizes import (
     AnyShape,
-    Shape,
-    add_count,
+    One,
     check_count,
     check_plans,
     check_shape,
     check_size,
     count_sizes,
+    draw_groups,
+    make_groups,
+    make_shape,
     parse_sizes,
 )
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import Post, PostModel, PostRow, make_post
 from gemmbench.planning.sweeps.run_request import OPTIONS, RunRequest, Selection, parse_layouts, parse_precisions
 from gemmbench.planning.yaml_document import Document, Model, parse_document
+
+
+class GroupsModel(msgspec.Struct, forbid_unknown_fields=True):
+    """Groups with drawn numbers of rows.
+
+    Attributes:
+        count: The number of groups.
+        mean: The mean number of rows.
+        skew: How unequal they are: the standard deviation of the logarithms of their shares; 0 for equal groups.
+        seed: The seed of the draw.
+    """
+
+    count: int
+    mean: int
+    skew: int | float = 0
+    seed: int = 0
 
 
 class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,6 +62,8 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
             a range, `64*512` for a batch of 64 products.
         shapes: Lists of M, N and K.
         axes: Values of M, N and K, and of `count`, the products of a batch. Every combination is measured.
+        groups: The rows of each group, such as `[512, 0, 33]`, or `{count: 8, mean: 512, skew: 1, seed: 0}` to draw
+            them, or a list of those. With it, `axes` has N and K only.
         precisions: The precisions, such as `[f32, bf16]`.
         layouts: `nn`, `nt`, `tn`, `tt`.
         alpha: C = alpha A B + beta C.
@@ -65,6 +86,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
     sizes: list[int | str] = []
     shapes: list[list[int]] = []
     axes: dict[str, list[int]] = {}
+    groups: list[int | list[int] | GroupsModel] | GroupsModel = []
     precisions: list[str] = msgspec.field(default_factory=lambda: ["f32"])
     layouts: list[str] = msgspec.field(default_factory=lambda: ["nn"])
     alpha: int | float = 1
@@ -119,7 +141,7 @@ class Sweep:
 
 
 _COUNT = "count"
-_SHAPE_KEYS = ("sizes", "shapes", "axes")
+_SHAPE_KEYS = ("sizes", "shapes", "axes", "groups")
 
 
 def find_config(name: str) -> Path:
@@ -237,7 +259,8 @@ def _read_problems(
     count = len(given.shapes) if given else _count_shapes(reader, model)
     check_plans(len(precisions) * len(layouts) * count * variants)
     shapes = dict.fromkeys(given.shapes if given else _read_shapes(reader, model))
-    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, epilogue, ld, separate_c)
+    form = {"epilogue": epilogue, "ld": ld, "separate_c": separate_c}
+    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, form)
 
 
 def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:
@@ -252,17 +275,52 @@ def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:
 def _count_shapes(reader: ConfigReader, model: SweepModel) -> int:
     """Count the shapes that are written, including duplicates."""
     sizes = sum(reader.check(("sizes", index), count_sizes, size) for index, size in enumerate(model.sizes))
-    return sizes + len(model.shapes) + (math.prod(map(len, model.axes.values())) if model.axes else 0)
+    groups = max(1, len(_list_groups(model)))
+    return sizes + len(model.shapes) + (groups * math.prod(map(len, model.axes.values())) if model.axes else 0)
 
 
-def _read_shape(written: list[int]) -> list[Shape]:
+def _read_shape(written: list[int]) -> list[AnyShape]:
     check_shape(written)
     m, n, k = written
-    return [(m, n, k)]
+    return [One(m, n, k)]
+
+
+def _list_groups(model: SweepModel) -> list[list[int] | GroupsModel]:
+    """Return each distribution of rows over groups, as it is written."""
+    if isinstance(model.groups, GroupsModel):
+        return [model.groups]
+    single = [each for each in model.groups if isinstance(each, int)]
+    return [single] if single else [each for each in model.groups if not isinstance(each, int)]
+
+
+def _read_groups(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
+    """Combine every distribution with every N and K."""
+    axes, groups = model.axes, _list_groups(model)
+    if isinstance(model.groups, list) and len({isinstance(each, int) for each in model.groups}) > 1:
+        raise reader.document.error_at(("groups",), "groups: numbers and lists are mixed; write [[512, 0], [33, 7]]")
+    if set(axes) != set("NK"):
+        has = f"axes has {', '.join(axes)}" if axes else "there are no axes"
+        message = f"groups: {has}; give N and K, such as axes: {{N: [4096], K: [7168]}}"
+        raise reader.document.error_at(("groups",), message)
+
+    def read(written: list[int] | GroupsModel) -> tuple[int, ...]:
+        if isinstance(written, list):
+            return tuple(written)
+        return draw_groups(written.count, written.mean, written.skew, written.seed)
+
+    for key in "NK":
+        for index, value in enumerate(axes[key]):
+            reader.check(("axes", key, index), check_size, value)
+    for each in groups:
+        rows = reader.check(("groups",), read, each)
+        for n, k in itertools.product(axes["N"], axes["K"]):
+            yield reader.check(("groups",), partial(make_groups, N=n, K=k), rows)
 
 
 def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
     axes = model.axes
+    if model.groups:
+        return _read_groups(reader, model)
     if not axes:
         return iter(())
     if set(axes) - {_COUNT} != set("MNK"):
@@ -271,7 +329,7 @@ def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
         for index, value in enumerate(values):
             reader.check(("axes", key, index), check_count if key == _COUNT else check_size, value)
     shapes = itertools.product(axes.get(_COUNT, (1,)), axes["M"], axes["N"], axes["K"])
-    return (add_count(count, (m, n, k)) for count, m, n, k in shapes)
+    return (make_shape(count, (m, n, k)) for count, m, n, k in shapes)
 
 
 def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:

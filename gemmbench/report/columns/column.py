@@ -103,6 +103,11 @@ class AnyRow(Protocol):
 
 PROBLEM: tuple[Column[Problem], ...] = (
     Column("count", "products of a batch; 1 for a single product", lambda problem: problem.count),
+    Column(
+        "groups",
+        "rows of each group, such as 512+0+33; empty if there are none",
+        lambda problem: "+".join(map(str, problem.groups)),
+    ),
     Column("M", "rows of C", lambda problem: problem.M),
     Column("N", "columns of C", lambda problem: problem.N),
     Column("K", "dimension that is summed over", lambda problem: problem.K),

@@ -165,7 +165,7 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
 
 def _count_forms(record: Record) -> int:
     problem = record.problem
-    return sum(map(bool, (problem.count > 1, problem.ld, problem.separate_c, problem.epilogue)))
+    return sum(map(bool, (problem.count > 1, *problem.form.values())))
 
 
 def _is_explained(record: Record, simplest: Mapping[tuple[str, str], int]) -> bool:

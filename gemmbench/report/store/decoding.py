@@ -46,6 +46,7 @@ def _check_row(row: Line) -> str:
     faults = [
         _check_word("status", row.status, STATUSES),
         _check_word("precision", row.problem.precision_name, PRECISIONS),
+        "" if sum(row.problem.groups) in (0, row.problem.M) else "its groups do not have M rows",
         _check_rounds(row),
         _check_parts(row) if isinstance(row, TransferRecord) else _check_tile(row),
     ]

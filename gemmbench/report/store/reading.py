@@ -6,7 +6,7 @@ import fcntl
 import stat
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -145,3 +145,12 @@ def _add_record(run: Run, row: Record) -> None:
     if run.records and bool(row.network) != bool(run.records[0].network):
         raise BrokenRow("rows of GEMMs and rows of networks in one file")
     run.records.append(row)
+
+
+def explain_interruption(run: Run) -> str:
+    """Say how to continue or show a run after Ctrl-C stopped its command at once; "" if it has no rows."""
+    if not run.records:
+        return ""
+    with suppress(StoreError):
+        run = read_results(run.path)  # only the file says whether the run was finished
+    return run.warning or f"{run.path}: interrupted after the last row; show the run with: gemmbench show {run.path}"

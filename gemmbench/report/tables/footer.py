@@ -13,11 +13,12 @@ from gemmbench.bench.operands.scratch import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record, Result
 from gemmbench.bench.timing import stats
 from gemmbench.planning.files import escape_cell
+from gemmbench.planning.plans.plan import shorten_device
 from gemmbench.report.percent_of_baseline import is_valid_baseline
 from gemmbench.report.repeatability import explain_process_deviation
 from gemmbench.report.row import peak_flops
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.text import count_noun, number, shorten_device
+from gemmbench.report.text import count_noun, number
 
 
 def summary_lines(run: Run, caveat: bool = True, columns: Sequence[str] = ()) -> list[str]:

@@ -11,7 +11,7 @@ from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.errors import UsageError
 from gemmbench.planning.network_sweeps import read_network_post
-from gemmbench.planning.sizes import AnyShape, size_text
+from gemmbench.planning.sizes import AnyShape
 from gemmbench.planning.sweeps.published_post import ColumnKind, Post, PostRow
 from gemmbench.planning.sweeps.sweep import describes_network, read_post
 from gemmbench.report.comparison import Comparison, TransferRow
@@ -132,7 +132,7 @@ def _compare_no_eligible(post: Post, comparison: Comparison) -> Iterator[str]:
     for row in post.rows:
         if row.published_no_eligible is None or row.published_shape is None:
             continue
-        size = size_text(row.published_shape)
+        size = row.published_shape.size
         there = f"No Eligible, {row.label}: {row.published_no_eligible:g} % on {post.gpu}"
         if not environment.gpu:
             yield f"{there}; unknown here, because a CPU has no such counter."
@@ -179,7 +179,7 @@ def _match_all_sizes(row: PostRow, measured: Sequence[str], comparison: Comparis
 
 
 def _name_size(shape: AnyShape | None) -> str:
-    return size_text(shape) if shape else ""
+    return shape.size if shape else ""
 
 
 def _find_measured(wanted: PostRow, size: str, comparison: Comparison) -> Row | TransferRow | None:

@@ -13,9 +13,9 @@ from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.outcome import GOALS, ChosenRow, DispatchTable, HeldOut, SearchOutcome
 from gemmbench.bench.tuning.tuning_task import Key
+from gemmbench.planning.manifests.variant import Candidate
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.search_space import Candidate
 from gemmbench.planning.sizes import Amount, Count, Integer
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_share, number, with_interval

@@ -67,7 +67,7 @@ class Bench:
     def operands(*problem) -> tuple[np.ndarray, ...]:
         """A, B, C and op(A) op(B), of small integers other than 0, whose sums are exact."""
         asked, random = Problem(*problem), np.random.default_rng(1)
-        a, b, c = (random.choice(np.array([-2, -1, 1, 2], np.float32), asked.shape(name)) for name in "ABC")
+        a, b, c = (random.choice(np.array([-2, -1, 1, 2], np.float32), asked.stored_shape(name)) for name in "ABC")
         return a, b, c, (a.T if asked.trans_a else a) @ (b.T if asked.trans_b else b)
 
     def bind(
@@ -88,7 +88,7 @@ class Bench:
         self.memories.append(scratch)
         step = Step(loaded, scaled, tuple(sets), *scratch.places)
         executable = self.backend.bind("test", [step], memory, mode=mode)
-        return executable, [memory.array(at["C"], plan.problem.shape("C"), "float32") for at in sets]
+        return executable, [memory.array(at["C"], plan.problem.stored_shape("C"), "float32") for at in sets]
 
     def bind_one(self, plan: Plan) -> Executable:
         """An executable on 1x1 matrices of zeros."""
@@ -98,9 +98,9 @@ class Bench:
     def run(self, plan: Plan, a=None, b=None, c=None, mode="", alpha=1.0) -> np.ndarray:
         """C after one launch; what is not given is zeros, and NaN for C."""
         problem = plan.problem
-        a = np.zeros(problem.shape("A"), np.float32) if a is None else a
-        b = np.zeros(problem.shape("B"), np.float32) if b is None else b
-        c = np.full(problem.shape("C"), np.nan, np.float32) if c is None else c
+        a = np.zeros(problem.stored_shape("A"), np.float32) if a is None else a
+        b = np.zeros(problem.stored_shape("B"), np.float32) if b is None else b
+        c = np.full(problem.stored_shape("C"), np.nan, np.float32) if c is None else c
         executable, (result,) = self.bind(plan, a, b, [c], mode, alpha)
         executable.time(1)
         return result.copy()

@@ -29,7 +29,7 @@ def test_parts_are_added_in_the_order_of_k(bench, name, params, shape, sms):
     target = Target("cpu", sm=0, sms=sms, smem=1 << 18, l2=1 << 20, memory=1 << 34, is_gpu=False)
     plan = bench.plan_variant(variant, Problem(*shape), target, **params)
     random = np.random.default_rng(0)
-    a, b = (random.uniform(-1, 1, plan.problem.shape(each)).astype(np.float32) for each in "AB")
+    a, b = (random.uniform(-1, 1, plan.problem.stored_shape(each)).astype(np.float32) for each in "AB")
     found = [bench.run(plan, a, b, mode=order) for order in ("forward", "reverse")]
     np.testing.assert_array_equal(*found)
     np.testing.assert_allclose(found[0], a.astype(float) @ b.astype(float), atol=1e-4)

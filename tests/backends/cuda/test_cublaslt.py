@@ -44,3 +44,6 @@ def test_integers_run_along_k_on_every_gpu_and_fill_words(sm):
     for shape in ((8, 6, 8), (8, 8, 6)):
         why = why_refused(Problem(*shape, "nt", "int8"), sm)
         assert why == "cuBLASLt supports int8 only where N and K are multiples of 4; choose such a size"
+    assert not why_refused(Problem(8, 8, 8, "nt", "int8", ld=("A+8", "C+4")), sm)
+    why = why_refused(Problem(8, 8, 8, "nt", "int8", ld=("A+8", "C+3")), sm)
+    assert why == "cuBLASLt supports int8 only where leading dimensions are multiples of 4, unlike with --ld C+3"

@@ -22,7 +22,7 @@ from gemmbench.planning.problems import LAYOUTS, Problem
 def test_a_column_major_gemm_on_the_same_bytes_gives_the_row_major_product(layout):
     problem = Problem(5, 7, 3, layout)
     random = np.random.default_rng(1)
-    A, B = (random.integers(-4, 5, problem.shape(name)).astype(float) for name in "AB")
+    A, B = (random.integers(-4, 5, problem.stored_shape(name)).astype(float) for name in "AB")
     expected = (A.T if problem.trans_a else A) @ (B.T if problem.trans_b else B)
     shape = to_column_major(problem)
 

@@ -22,7 +22,7 @@ def bound(make_plan):
     def bind(script=None, problem=EXACT, alpha=1.0, beta=0.0, name="naive"):
         backend = FakeBackend(script or Script())
         rng = np.random.default_rng(0)
-        host = {operand: rng.integers(-3, 4, problem.shape(operand)).astype(np.float32) for operand in "ABC"}
+        host = {operand: rng.integers(-3, 4, problem.stored_shape(operand)).astype(np.float32) for operand in "ABC"}
         memory, sets = backend.allocate(4096), ({"A": 0, "B": 512, "C": 1024}, {"A": 2048, "B": 2560, "C": 3072})
         for at in sets:
             for operand, array in host.items():
@@ -34,7 +34,7 @@ def bound(make_plan):
 
 
 def result(memory, at, problem=EXACT):
-    out = np.empty(problem.shape("C"), np.float32)
+    out = np.empty(problem.stored_shape("C"), np.float32)
     memory.read(at["C"], out)
     return out
 

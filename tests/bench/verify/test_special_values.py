@@ -27,7 +27,7 @@ def compute(case, change=lambda a, b: (a, b), order=1):
     kind = problem.precision.accumulator.type.numpy_type()
     with np.errstate(all="ignore"):
         a, b = change(a.astype(kind), b.astype(kind))
-        total = np.zeros(problem.shape("C"), kind)
+        total = np.zeros(problem.stored_shape("C"), kind)
         for k in range(problem.K)[::order]:
             total += a[:, k : k + 1] * b[k : k + 1]
         total = kind.type(case.alpha) * total

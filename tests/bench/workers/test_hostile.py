@@ -29,10 +29,18 @@ from gemmbench.report.row import is_forged
 from tests.hostile_cases import PROBLEMS, list_cases
 
 ROOT = Path(__file__).parents[3]
-NAMES = ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile_strides", "hostile_int8")
+NAMES = (
+    "hostile",
+    "hostile_values",
+    "hostile_many",
+    "hostile_groups",
+    "hostile_epilogue",
+    "hostile_strides",
+    "hostile_int8",
+)
 FOLDERS = tuple(ROOT / "tests" / name for name in (*NAMES, "hostile/host"))
-KERNELS, VALUES, MANY, EPILOGUE, STRIDES, INT8, HOSTS = FOLDERS
-EXPECTED, OF_VALUES, _, _, OF_STRIDES, OF_INT8, OF_HOSTS = EXPECTATIONS = [
+KERNELS, VALUES, MANY, GROUPS, EPILOGUE, STRIDES, INT8, HOSTS = FOLDERS
+EXPECTED, OF_VALUES, _, _, _, OF_STRIDES, OF_INT8, OF_HOSTS = EXPECTATIONS = [
     yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS
 ]
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items()}
@@ -131,7 +139,9 @@ def test_the_audit_finds_what_is_wrong_only_when_it_is_timed_and_loses_no_other_
 @pytest.mark.parametrize("case", [case for folder in PROBLEMS for case in list_cases(folder, "cpu")], ids=str)
 def test_a_wrong_batch_or_epilogue_says_what_is_wrong_in_it(verify, backend, case):
     if case.timed:
-        (record,) = run_batch(plan_rows([MANY, EPILOGUE], [case.name], case.problem, backend), backend, TIMED_BRIEFLY)
+        (record,) = run_batch(
+            plan_rows([MANY, GROUPS, EPILOGUE], [case.name], case.problem, backend), backend, TIMED_BRIEFLY
+        )
     else:
         record = verify(case.name, case.problem)
     case.check_row(record.status, record.diagnosis, record.reason)
@@ -243,6 +253,23 @@ def test_an_epilogue_is_fused_as_far_as_the_kernel_goes_and_a_pass_follows(
 @pytest.mark.parametrize(("name", "per_product"), [("tiled", False), ("blocktile_2d", False), ("naive", True)])
 def test_batches_are_right_in_one_launch_and_in_one_for_each_product(verify, name, per_product, layout):
     record = verify(name, replace(BATCH, layout=layout))
+    assert (record.status, record.per_product) == ("ok", per_product), record.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "per_product", "changes"),
+    [
+        ("tiled", False, {}),
+        ("tiled", False, {"layout": "nt", "epilogue": ("bias", "relu"), "ld": ("A+8", "C+3"), "separate_c": True}),
+        ("tiled", False, {"precision_name": "bf16", "epilogue": ("bias", "gelu", "residual")}),
+        ("naive", True, {"layout": "nt"}),
+        ("naive", True, {"epilogue": ("bias", "residual")}),
+        ("openblas", True, {"ld": ("B+4",)}),
+    ],
+)
+def test_groups_are_right_in_one_launch_and_in_one_for_each_group(backend, name, per_product, changes):
+    problem = replace(PROBLEMS["hostile_groups"], **changes)
+    (record,) = run_batch(plan_rows([ROOT / "cuda"], [name], problem, backend), backend, TIMED_BRIEFLY)
     assert (record.status, record.per_product) == ("ok", per_product), record.reason
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from gemmbench.backends.cuda.nvcc import make_unit
+from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.problems import Problem
@@ -45,6 +46,31 @@ def test_arguments_of_a_batch_are_its_count_and_strides(write_kernel, expand):
     assert [each.value for each in plan.arguments if not each.role][3] == 1
 
 
+def test_arguments_of_groups_are_their_number_and_offsets(write_kernel, expand):
+    args = ["M", "N", "K", "A", "B", "C", "offsets", "groups"]
+    path = write_kernel(args=args, kinds="[one, groups]", symbol="gemm", grid=["M + groups"])
+    (plan,) = expand(read_variant(path), Problem(9, 3, 5, groups=(4, 0, 5)))
+    assert [each.role or each.value for each in plan.arguments] == [9, 3, 5, "A", "B", "C", "offsets", 3]
+    assert plan.geometry.grid[0] == 12 and ("GROUPS", "1") in plan.defines and not plan.parts
+    (plan,) = expand(read_variant(path), Problem(9, 3, 5))
+    assert plan.arguments[-1].value == 0 and "GROUPS" not in dict(plan.defines)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"args": ["A", "B", "C"]}, "args: no argument is offsets; name every argument of the kernel"),
+        ({"layouts": "[tn, tt]"}, "kinds: each group has whole rows of A, unlike in tn, tt; add the layout nn or nt"),
+        ({"kinds": "[groups]", "layouts": "[nn, tn]"}, "unlike in nn, tn; declare only the layout nn or nt"),
+        ({"args": ["A", "B", "C", "offsets"], "storage": "column"}, "remove `storage: column`"),
+    ],
+)
+def test_what_a_kernel_of_groups_cannot_have_is_refused(write_kernel, keys, message):
+    with pytest.raises(SpecError) as fault:
+        read_variant(write_kernel(**{"kinds": "[one, groups]", "symbol": "gemm", **keys}))
+    assert message in str(fault.value)
+
+
 def test_arguments_of_rows_with_padding_are_leading_dimensions(write_kernel, expand):
     args = ["M", "N", "K", "A", "lda", "B", "ldb", "C", "ldc", "D", "ldd"]
     path = write_kernel(args=args, kinds="[one, padded, separate_c]", symbol="gemm")
@@ -66,6 +92,8 @@ def test_columns_with_padding_are_leading_dimensions_too(write_kernel, expand):
     [
         ("- count", BATCHED, "args: count belongs to a batch; add `kinds: [one, many]` if the kernel takes batches"),
         ("stride(B)", ["A", "B", "stride(B)", "C"], "args: stride(B) belongs to a batch; add `kinds: [one, many]`"),
+        ("- groups", ["A", "B", "C", "groups"], "args: groups belongs to groups; add `kinds: [one, groups]` if"),
+        ("- offsets", ["A", "B", "C", "offsets"], "args: offsets belongs to groups; add `kinds: [one, groups]` if"),
         ("- D", ["A", "B", "C", "D"], "args: D belongs to a result apart from C; add `separate_c` to `kinds`, such as"),
         ("- ldd", ["A", "B", "C", "ldd"], "args: ldd belongs to a result apart from C; add `separate_c` to `kinds`"),
         ("stride(D)", ["A", "B", "stride(D)", "C"], "args: the operand 'D' has no products; write stride(A)"),

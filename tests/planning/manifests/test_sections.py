@@ -17,10 +17,11 @@ TWO = "".join(f'extern "C" __global__ void {name}({ARGUMENTS}) {{}}\n' for name 
 NO_LAUNCH = {"symbol": None, "grid": None, "block": None}
 FIRST = "symbol: first\n    grid: [M]\n    block: [64]\n    when: TRANS_A"
 SECOND = "symbol: second\n    grid: [N]\n    block: [32]\n    shared: 4 * K"
+ONE, MANY = "\n  a:\n    time: M", list(range(30))
 MAP = "operand: A\n    box: [32, 8]"
 ROWS = ["variant: a\n    when: M > 8", "variant: b\n    params: {BM: 64}"]
 PICK = {**NO_LAUNCH, "body": "", "pick": ROWS}
-COSTS = "variant: a\n    params: {BM: 8}\n    costs: {start: 2}"
+CANDIDATES = "candidates:\n      - a: {BM: [8, 16], BN: 4}\n      - a"
 
 
 def launches(*rows):
@@ -35,9 +36,9 @@ def pick(*rows, **keys):
     return {**PICK, "pick": list(rows or ROWS), **keys}
 
 
-def costly(estimates=None):
-    """A row of `pick` with costs, and estimates."""
-    return pick(COSTS, estimates=estimates)
+def estimated(estimates=None, costs=None, row=CANDIDATES):
+    """A row of `pick` with candidates, their estimates, and the defaults of their constants."""
+    return pick(row, estimates=estimates, costs=costs)
 
 
 def lets(grid="M", **names):
@@ -86,11 +87,16 @@ def test_a_file_that_picks_needs_no_code(write_kernel, line_of):
     assert (first.line, last.line) == (line_of(path, "variant: a"), line_of(path, "variant: b"))
 
 
-def test_rows_with_costs_have_an_estimate_of_their_own_names(read):
-    estimates = "\n  a:\n    blocks: edge * cdiv(M, BM)\n    time: start + blocks"
-    (row,) = read(**costly(estimates), let={"edge": "N + 1"}).picks
-    assert (row.costs, row.when) == ((("start", 2),), None)
-    assert row.estimate.value({"M": 9, "N": 4, "BM": 8, "start": 2}) == 12
+def test_every_combination_of_values_is_a_candidate_with_the_estimate_of_its_variant(read):
+    estimates = "\n  a:\n    blocks: edge * cdiv(M, BM)\n    time: start + blocks * 1000 // CLOCK"
+    row = "when: M > 1\n    region: wide\n    " + CANDIDATES
+    keys = estimated(estimates, "\n  a:\n    start: BM * 1000 // PEAK", row)
+    picks = read(**{**keys, "pick": [row, "variant: a"]}, let={"edge": "N + 1"}).picks
+    assert [pick.params for pick in picks] == [(("BM", 8), ("BN", 4)), (("BM", 16), ("BN", 4)), (), ()]
+    assert [(pick.row, pick.region, str(pick.when)) for pick in picks] == [(0, "wide", "M > 1")] * 3 + [(1, "", "None")]
+    (name, start), estimate = picks[0].costs[0], picks[0].estimate
+    assert (name, start.value({"BM": 8, "PEAK": 250}), picks[3].estimate) == ("start", 32, None)
+    assert estimate.value({"M": 9, "N": 4, "BM": 8, "start": 2, "CLOCK": 500}) == 22
 
 
 def test_the_trailing_arguments_have_one_order(read):
@@ -164,14 +170,38 @@ PICKS = [
     ("epilogue:", pick(epilogue="[bias]"), "epilogue: cannot be combined with `pick`"),
     ("workspace:", pick(workspace="1"), "workspace: cannot be combined with `pick`"),
     ("sass:", pick(sass=["spills == 0"]), "sass: cannot be combined with `pick`; remove it"),
-    ("b:", costly("\n  b:\n    time: 1"), "estimates.b: it is empty, or no row of `pick` with `costs` uses it"),
-    ("costs:", costly(), "costs: `estimates` has no expressions for a; add them, or remove `costs`"),
-    ("a: {}", costly("\n  a: {}"), "estimates.a: it is empty, or no row"),
-    ("time:", costly("\n  a:\n    time: start + BN"), "estimates.a.time: 'start + BN': unknown name 'BN'"),
-    ("time: x", costly("\n  a:\n    time: x\n    x: start"), "estimates.a.time: refers to 'x', which is defined below"),
-    ("x: 1", costly("\n  a:\n    x: 1\n    time: start"), "estimates.a.x: not used anywhere; remove it"),
-    ("M: 1", costly("\n  a:\n    M: 1\n    time: start"), "estimates.a: the name 'M' is taken"),
-    ("costs:", costly("\n  a:\n    start: 1\n    time: start"), "pick.costs: the name 'start' is taken"),
+    ("- when", pick("when: M"), "pick: write either `variant` or a list of `candidates`"),
+    ("- variant", pick("variant: a\n    candidates: [a]"), "pick: write either `variant` or a list of `candidates`"),
+    ("region:", pick("variant: a\n    region: x"), "region: only `candidates` have constants; remove it"),
+    ("region:", estimated(ONE, row=f"{CANDIDATES}\n    region: a b"), "region: 'a b' must be letters, digits, _ and -"),
+    ("params:", estimated(ONE, row=f"{CANDIDATES}\n    params: {{BM: 8}}"), "params: write them at each of the `cand"),
+    ("a: 8", estimated(ONE, row="candidates:\n      - a: 8"), "candidates: write the values as `a: {BM: [64, 128]}`"),
+    (
+        "BM: [8, 8]",
+        estimated(ONE, row="candidates:\n      - a: {BM: [8, 8]}"),
+        "candidates: a.BM: [8, 8] should be diff",
+    ),
+    (
+        "BM: x",
+        estimated(ONE, row="candidates:\n      - a: {BM: x}"),
+        "candidates: a.BM: 'x' should be different integers",
+    ),
+    (
+        "BM: [",
+        estimated(ONE, row=f"candidates:\n      - a: {{BM: {MANY}, BN: {MANY}}}"),
+        "candidates: 900 combinations are",
+    ),
+    ("b:", estimated(ONE + "\n  b:\n    time: 1"), "estimates.b: no candidate in `pick` uses it; remove it"),
+    ("- a:", estimated(), "candidates: `estimates` has no expressions for a; add them, or write it as a row with"),
+    ("a: {}", estimated("\n  a: {}"), "estimates.a: empty; its last expression is the time"),
+    ("time:", estimated("\n  a:\n    time: start + M"), "estimates.a.time: 'start + M': unknown name 'start'"),
+    ("time: x", estimated("\n  a:\n    time: x\n    x: M"), "estimates.a.time: refers to 'x', which is defined below"),
+    ("x: 1", estimated("\n  a:\n    x: 1\n    time: M"), "estimates.a.x: not used anywhere; remove it"),
+    ("M: 1", estimated("\n  a:\n    M: 1\n    time: 2"), "estimates.a: the name 'M' is taken"),
+    ("time: 2", estimated("\n  a:\n    time: M", "\n  a:\n    time: 2"), "costs.a: the name 'time' is taken"),
+    ("start: M", estimated("\n  a:\n    time: start", "\n  a:\n    start: M"), "costs.a.start: 'M': unknown name 'M'"),
+    ("start: 2", estimated(ONE, "\n  a:\n    start: 2"), "costs.a.start: `estimates` does not read it; remove it"),
+    ("b:", estimated(ONE, "\n  b:\n    start: 2"), "costs.b: `estimates` has no expressions for b that could read"),
 ]
 LETS = [
     ("rows: M +", lets("rows", rows="M +"), "let.rows: 'M +' is not an expression"),

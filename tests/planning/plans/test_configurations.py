@@ -6,6 +6,7 @@ from gemmbench.backends.cuda.library_variants import CUBLASLT
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.problems import LAYOUTS
+from gemmbench.planning.sizes import One
 
 
 def test_the_shapes_hold_what_the_method_asks_for():
@@ -22,7 +23,7 @@ def test_alpha_and_beta_are_neither_one_nor_zero():
 
 def test_integers_are_multiplied_by_other_integers_where_a_variant_can(make_variant):
     def choose(variant):
-        (found,) = configurations.make_problems(variant, [(8, 8, 8)], ["nt"], ["int8"])
+        (found,) = configurations.make_problems(variant, [One(8, 8, 8)], ["nt"], ["int8"])
         return found.alpha, found.beta
 
     alpha, beta = choose(make_variant())
@@ -31,7 +32,9 @@ def test_integers_are_multiplied_by_other_integers_where_a_variant_can(make_vari
 
 
 def test_problems_are_every_combination_once(make_variant):
-    found = configurations.make_problems(make_variant(), configurations.SHAPES, LAYOUTS, ("f32", "tf32"))
+    found = configurations.make_problems(
+        make_variant(), [One(*shape) for shape in configurations.SHAPES], LAYOUTS, ("f32", "tf32")
+    )
     assert len(set(found)) == len(found) == len(configurations.SHAPES) * 4 * 2
     assert {(problem.alpha, problem.beta) for problem in found} == {(configurations.ALPHA, configurations.BETA)}
 

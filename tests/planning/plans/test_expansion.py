@@ -9,8 +9,8 @@ from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog, read_variant
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
-from gemmbench.planning.plans.expansion import check_memory, make_plans
-from gemmbench.planning.plans.plan import Plan, Skip
+from gemmbench.planning.plans.expansion import check_memory, collect_names, estimate_time, evaluate_costs, make_plans
+from gemmbench.planning.plans.plan import Plan, Skip, make_chain
 from gemmbench.planning.plans.skip_reasons import choose_backend, explain_unready
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import find_row
@@ -53,6 +53,33 @@ def test_a_plan_holds_the_numbers_of_its_launch(plans):
     assert (plan.geometry.grid, plan.geometry.block, plan.geometry.shared) == ((4, 7, 1), (16, 16, 1), 1024)
     assert (plan.geometry.blocks, plan.geometry.threads) == (28, 256)
     assert (plan.device, plan.arch) == ("cuda", "90")
+
+
+def test_groups_are_launched_one_by_one_where_a_variant_takes_one_product(plans):
+    groups = Problem(21, 60, 7, "nt", groups=(0, 16, 4, 1), epilogue=("bias", "gelu"))
+    (plan,) = plans(groups, {}, **TILED, layouts="[nn, nt]", epilogue="[bias]")
+    chain = make_chain(plan)
+    assert chain.problem == groups and chain.launched_per_product and chain.passed == ("gelu",)
+    launched = [(each.group, each.is_pass, each.problem.M) for each in chain.steps]
+    assert launched == [(1, False, 16), (1, True, 16), (2, False, 4), (2, True, 4), (3, False, 1), (3, True, 1)]
+    assert [each.geometry.grid for each in chain.steps if not each.is_pass] == [(4, 1, 1)] * 3
+    assert not any("GROUPS" in dict(each.defines) for each in chain.steps)
+
+
+def test_a_group_that_a_rule_refuses_is_named(plans):
+    (skip,) = plans(Problem(21, 60, 7, groups=(16, 0, 5)), {}, **TILED, require=["M % 16 == 0"])
+    assert skip.reason.startswith("group 2, 5 rows: require M % 16 == 0 (")
+    assert skip.problem.groups == (16, 0, 5)
+
+
+def test_a_kernel_of_groups_alone_takes_nothing_else(plans):
+    only = {**TILED, "kinds": "[groups]"}
+    assert isinstance(plans(Problem(21, 60, 7, groups=(16, 5)), {}, **only)[0], Plan)
+    for problem, given in ((Problem(21, 60, 7), "this is one product"), (Problem(4, 4, 4, count=2), "this is a batch")):
+        words = f"takes only groups (`kinds`), but {given}; choose a size such as 8+0+4x64x64"
+        assert reason(plans(problem, {}, **only)) == words
+    batches = plans(Problem(21, 60, 7, groups=(16, 5)), {}, **TILED, kinds="[many]")
+    assert reason(batches) == "takes only batches (`kinds`), but these are groups; choose a size such as 8*64"
 
 
 def test_the_macros_are_the_values_the_types_and_the_layout(plans):
@@ -220,13 +247,15 @@ def test_a_problem_larger_than_the_smallest_memory_is_refused_before_anything_is
     assert str(fault.value) == message
 
 
+NAME = "NVIDIA H100 80GB HBM3"
 BARE = {"symbol": None, "grid": None, "block": None, "body": ""}
 SMALL = "variant: small\n    when: M * N <= 64 * 64\n    params: {BM: 8}"
 OF_SMALL = "\n  small:\n    blocks: cdiv(M, BM)\n    time: start + each * blocks"
 OF_LARGE = "\n  large:\n    time: M // (K - 5) + start"
-EIGHT = "variant: small\n    when: N < 100\n    params: {BM: 8}\n    costs: {start: 10, each: 1}"
-SIXTEEN = "variant: small\n    params: {BM: 16}\n    costs: {start: 7, each: 3}"
-LARGE = "variant: large\n    costs: {start: 20}"
+COSTS = "\n  small:\n    start: 10 if BM == 8 else 7\n    each: 1 if BM == 8 else 3\n  large:\n    start: "
+EIGHT = "when: N < 100\n    candidates:\n      - small: {BM: 8}"
+SIXTEEN = "candidates:\n      - small: {BM: 16}"
+LARGE = "candidates: [large]"
 REST = "variant: small"
 
 
@@ -234,15 +263,16 @@ REST = "variant: small"
 def kernels(write_kernel, tmp_path):
     """A catalog of `small` (BM 16 or 8), `large` (for even K on sm_90) and `best`, which picks one by these rows.
 
-    Rows with costs have estimates of `small` and `large`.
+    Candidates have estimates of `small` and `large`, with `start` as the constant of `large`.
     """
 
-    def make(*rows, **large):
+    def make(*rows, start=20, **large):
         write_kernel("small.cu", params={"BM": "[16, 8]"}, order="1")
         write_kernel("large.cu", **{"require": ["K % 2 == 0"], "min_sm": "90", "order": "2", **large})
-        costly = [row for row in rows if "costs" in row]
-        estimates = (OF_SMALL + OF_LARGE * any("large" in row for row in costly)) if costly else None
-        write_kernel("best.cu", **BARE, order="7", estimates=estimates, pick=list(rows))
+        model = {"estimates": OF_SMALL + OF_LARGE, "costs": COSTS + str(start)} if LARGE in rows else {}
+        if EIGHT in rows and not model:
+            model = {"estimates": OF_SMALL, "costs": COSTS.partition("\n  large")[0]}
+        write_kernel("best.cu", **BARE, order="7", **model, pick=list(rows))
         return Catalog([tmp_path / "kernels"])
 
     return make
@@ -340,6 +370,38 @@ def test_a_row_that_names_what_it_cannot_have_is_refused_at_its_line(
     assert fault.value.location.endswith("best.cu")
 
 
+@pytest.mark.parametrize(
+    ("keys", "at", "message"),
+    [
+        ({"pick": ["candidates:\n      - small: {BN: 8}"]}, "- small", "pick: small has no parameter 'BN'"),
+        ({"estimates": "\n  small:\n    time: start + BN"}, "time:", "start + BN: small has no parameter 'BN'"),
+        ({"costs": "\n  small:\n    start: BN"}, "start: BN", "BN: small has no parameter 'BN'"),
+    ],
+)
+def test_a_model_reads_the_parameters_of_its_variant_and_no_others(kernels, write_kernel, line_of, keys, at, message):
+    kernels(REST)
+    model = {"estimates": "\n  small:\n    time: start", "costs": "\n  small:\n    start: BM"}
+    path = write_kernel("best.cu", **{**BARE, **model, "pick": ["candidates: [small]"], **keys})
+    with pytest.raises(SpecError) as fault:
+        Catalog([path.parent]).get("best")
+    assert fault.value.line == line_of(path, at)
+    assert fault.value.fault == f"{message} (did you mean 'BM'?); known: BM"
+
+
+def test_constants_without_a_file_follow_from_the_figures_of_the_card(kernels, write_kernel, gpu):
+    catalog = kernels(REST)
+    model = {"estimates": "\n  small:\n    time: M + slow", "costs": "\n  small:\n    slow: 9000000 // (BM * CLOCK)"}
+    write_kernel("best.cu", **{**BARE, **model, "pick": ["when: K > 1\n    candidates:\n      - small: {BM: [16, 8]}"]})
+    best = catalog.get("best")
+    names = [collect_names(best, CUBE, replace(gpu, name=NAME, clock_hz=hertz)) for hertz in (0, 1e9)]
+    assert [evaluate_costs(best, best.picks[0], each) for each in names] == [{"slow": 375}, {"slow": 562}]
+    assert [estimate_time(best, each, names[1], {}) for each in best.picks] == [626, 1189]
+    known = [collect_names(best, CUBE, each) for each in (gpu, replace(gpu, name=NAME, bandwidth=3.3e12))]
+    assert [(each["BANDWIDTH"], each["PEAK"]) for each in known] == [(1_000_000, 256), (3_300_000, 256)]
+    half = Problem(64, 64, 64, precision_name="bf16")
+    assert collect_names(best, half, replace(gpu, name=NAME))["PEAK"] == 4096
+
+
 def test_a_longer_circle_is_named_in_full(kernels, write_kernel):
     kernels("variant: other")
     folder = write_kernel("other.cu", **BARE, pick=["variant: best"]).parent
@@ -357,7 +419,7 @@ def test_a_launcher_can_be_picked(kernels, pick, write_kernel):
 
 THREE = (EIGHT, SIXTEEN, "variant: large")
 APART = ("variant: large\n    when: M > 100", EIGHT, "variant: small\n    when: K == 1", SIXTEEN, LARGE)
-FASTEST = (LARGE.replace("20", "0"), SIXTEEN, EIGHT)
+FASTEST = (LARGE, SIXTEEN, EIGHT)
 THIRDS = ("variant: large\n    when: M / 3 > 1", REST)
 NO_TIME = {"require": ["K > 0"]}  # so that `large` could run where K is 5, and its estimate divides by zero
 PICKED = {
@@ -365,10 +427,10 @@ PICKED = {
     "the faster of 14 and 13": (THREE, {}, (32, 8, 8), "small: BM=16"),
     "the faster of 30 and 37": (THREE, {}, (160, 8, 8), "small: BM=8"),
     "a row whose condition fails does not compete": (THREE, {}, (160, 100, 8), "small: BM=16"),
-    "the row above has no costs and holds": (APART, {}, (160, 8, 8), "large"),
+    "the row above has no candidates and holds": (APART, {}, (160, 8, 8), "large"),
     "only neighbours compete": (APART, {}, (16, 8, 8), "small: BM=8"),
-    "the fastest": (FASTEST, {}, (32, 8, 8), "large"),
-    "where the fastest cannot run, the next": (FASTEST, {}, (160, 8, 7), "small: BM=8"),
+    "the fastest": (FASTEST, {"start": 0}, (32, 8, 8), "large"),
+    "where the fastest cannot run, the next": (FASTEST, {"start": 0}, (160, 8, 7), "small: BM=8"),
     "an estimate without a value is passed over": ((LARGE, SIXTEEN, EIGHT), NO_TIME, (160, 8, 5), "small: BM=8"),
     "a condition without a value is passed over": (THIRDS, {}, (8, 8, 8), "small: BM=16"),
     "a condition with a value is not": (THIRDS, {}, (9, 8, 8), "large"),
@@ -376,7 +438,7 @@ PICKED = {
 
 
 @pytest.mark.parametrize("name", PICKED)
-def test_the_first_row_that_holds_or_the_fastest_of_neighbours_with_costs_is_planned(kernels, pick, name):
+def test_the_first_row_that_holds_or_the_fastest_of_neighbouring_candidates_is_planned(kernels, pick, name):
     rows, large, shape, picked = PICKED[name]
     assert str(pick(kernels(*rows, **large), *shape).config) == picked
 

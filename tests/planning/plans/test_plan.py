@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gemmbench.backends.cuda.library_variants import CUBLAS, WORKSPACE
 from gemmbench.planning.networks import Network
-from gemmbench.planning.plans.plan import Config, Plan, Skip, level_workspaces, list_plans, make_chain
+from gemmbench.planning.plans.plan import Config, Plan, Skip, level_workspaces, list_plans, make_chain, shorten_device
 from gemmbench.planning.problems import Problem
 
 CUBE = Problem(8, 8, 8)
@@ -47,3 +47,9 @@ def test_a_library_with_a_workspace_may_use_as_much_as_the_largest_kernel_of_all
     assert level((CUBLAS, WORKSPACE), (kernel, 5), (kernel, 1 << 30)) == [1 << 30, 5, 1 << 30]
     assert level((CUBLAS, WORKSPACE), (kernel, 5)) == [WORKSPACE, 5]
     assert level((without, 0), (kernel, 1 << 30)) == [0, 1 << 30]
+
+
+def test_a_device_is_named_without_its_memory():
+    assert shorten_device("NVIDIA H100 80GB HBM3") == "NVIDIA H100"
+    for name in ("NVIDIA A100-SXM4-40GB", "NVIDIA GeForce RTX 5070"):
+        assert shorten_device(name) == name

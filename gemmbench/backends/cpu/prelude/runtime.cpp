@@ -127,12 +127,12 @@ static void read_binding() {
     const int scratch = small();
     const size_t scratch_bytes = large(), workspace = large();
     if (scratch_bytes) arguments.workspace = map(scratch, scratch_bytes) + workspace;
-    binding.bytes = {large(), large(), large(), large(), large(), large(), large()};
+    binding.bytes = {large(), large(), large(), large(), large(), large(), large(), large()};
     binding.products = large();
-    binding.stride = {large(), large(), large(), large(), large(), large(), large()};
+    binding.stride = {large(), large(), large(), large(), large(), large(), large(), large()};
     binding.count = large();
     binding.sets = new Set[binding.count];
-    for (size_t i = 0; i < binding.count; ++i) binding.sets[i] = {large(), large(), large(), large(), large(), large(), large()};
+    for (size_t i = 0; i < binding.count; ++i) binding.sets[i] = {large(), large(), large(), large(), large(), large(), large(), large()};
 }
 
 static void bind() {

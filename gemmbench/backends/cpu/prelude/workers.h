@@ -27,7 +27,7 @@ namespace gb {
 using Word = std::atomic<unsigned>;
 
 struct Set {
-    size_t A, B, C, bias, residual, scale, D;
+    size_t A, B, C, bias, residual, scale, D, offsets;
 };
 
 // One kernel of a launch.
@@ -125,6 +125,7 @@ static void run_blocks() {
     arguments.residual = binding.memory + set.residual + control->product * binding.stride.residual;
     arguments.scale = binding.memory + set.scale;
     arguments.D = binding.memory + set.D + control->product * binding.stride.D;
+    arguments.offsets = binding.memory + set.offsets;
     arguments.step = control->step;
     const unsigned long blocks = block_count(gridDim);
     for (unsigned long taken; (taken = control->next.fetch_add(1)) < blocks;) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module, metadata
 from types import ModuleType
 from typing import Any
@@ -31,7 +32,7 @@ def describe_gpu(index: int = 0) -> Device:
         driver_version = probe.decode(probe.query_nvml(nvml, "nvmlSystemGetDriverVersion") or "") if nvml else ""
         set_up = read_conditions(nvml, gpu.pci_bus_id()) if nvml else None
         uuid, vbios = probe.read_identity(nvml, gpu.pci_bus_id())
-    target = _target(cuda, gpu)
+    target = replace(_target(cuda, gpu), name=gpu.name(), clock_hz=clock, bandwidth=bandwidth)
     software = {"driver": driver_version, **_software_versions(cuda)}
     return Device(
         name=gpu.name(),

@@ -1,0 +1,305 @@
+"""Fits the constants of a pick's candidates to surveyed times, and judges picks at shapes left out of the fit.
+
+The fit is non-negative least squares of relative errors by cyclic coordinate descent, in which times far from the fit
+count less (Cauchy weights). Each constant is drawn towards its default, which the times of all candidates of the same
+variant scale first, so a few times cannot lead a candidate astray.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmbench.bench.tuning.survey import SurveyedShape
+from gemmbench.errors import UsageError
+from gemmbench.planning.manifests.card_costs import FittedCosts, RegionCosts
+from gemmbench.planning.manifests.variant import Candidate, Pick, Variant
+from gemmbench.planning.plans.evaluation import Excluded, Names
+from gemmbench.planning.plans.expansion import collect_names, estimate_time, evaluate_costs, group_picks, order_group
+from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.problems import Problem
+
+Array = NDArray[np.float64]
+UNIT = 1e-12
+"""Seconds of one unit of an estimate."""
+_PROBE = 10**6
+"""A cost large enough that rounding to whole numbers does not remove its share of an estimate."""
+_FAR = 0.08
+"""From this relative error on, a time counts less."""
+_PULL = 0.5
+"""The default of a constant counts as much as this many times."""
+_ROUNDS, _PASSES, _STILL = 6, 2000, 1e-7
+_NONLINEAR = 0.05
+
+
+def is_held_out(problem: Problem, share: float, seed: int) -> bool:
+    """Return whether a problem is left out of the fit, together with all others of its shape."""
+    text = f"{seed} {problem.M} {problem.N} {problem.K}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") < share * 2**32
+
+
+def list_terms(variant: Variant, pick: Pick, names: Names) -> tuple[float, list[float]]:
+    """Return the estimate of a candidate without constants, and what a constant of 1 adds, constant by constant.
+
+    Raises Excluded if the estimate has no value here, and UsageError if it is not linear in its constants.
+    """
+    assert pick.estimate is not None, "only candidates have one"
+    defaults = evaluate_costs(variant, pick, names)
+    zero = dict.fromkeys(defaults, 0)
+
+    def estimate(costs: Mapping[str, int]) -> int:
+        return estimate_time(variant, pick, names, {(pick.region, pick.candidate): costs})
+
+    base = float(estimate(zero))
+    terms = [(estimate({**zero, name: _PROBE}) - base) / _PROBE for name in defaults]
+    expected = base + sum(term * cost for term, cost in zip(terms, defaults.values(), strict=True))
+    if abs(estimate(defaults) - expected) > _NONLINEAR * abs(expected) + len(terms):
+        place = variant.cite_line(pick.estimate.line)
+        raise UsageError(
+            f"{place}: the estimate of {pick.variant} is not a sum of its constants, each times something, so they "
+            "cannot be fitted; write it so"
+        )
+    return base, terms
+
+
+def fit_nonnegative(shares: Array, goal: Array, prior: Array, pull: float = _PULL) -> Array:
+    """Return the constants, none below 0, with which shares (times, constants) add up to goal (times,).
+
+    They are drawn towards `prior`, which counts as much as `pull` times.
+    """
+    scale = np.sqrt(np.mean(shares**2, axis=0)) if len(shares) else np.zeros(len(prior))
+    known = scale > 0
+    costs: Array = prior.astype(np.float64)
+    if not known.any():
+        return costs
+    columns, start = shares[:, known] / scale[known], prior[known] * scale[known]
+    found, weights = start.copy(), np.ones(len(goal))
+    for _ in range(_ROUNDS):
+        weighted = columns * weights[:, None]
+        products = weighted.T @ weighted + pull * np.eye(len(start))
+        aims = weighted.T @ (goal * weights) + pull * start
+        for _ in range(_PASSES):
+            before = found.copy()
+            for j in range(len(found)):
+                found[j] = max(0.0, found[j] + (aims[j] - products[j] @ found) / products[j, j])
+            if np.abs(found - before).max() < _STILL:
+                break
+        weights = 1 / np.sqrt(1 + ((columns @ found - goal) / _FAR) ** 2)
+    costs[known] = found / scale[known]
+    return costs
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """The estimates and times of one candidate at those shapes for which it competes."""
+
+    bases: list[float]
+    terms: list[list[float]]
+    times: list[float]
+
+
+class _Region:
+    """The candidates of one region in one precision, with their terms and constants."""
+
+    def __init__(self) -> None:
+        self.picks: dict[Candidate, Pick] = {}
+        self.data: dict[Candidate, _Terms] = {}
+        self.defaults: dict[Candidate, Array] = {}
+        self.costs: dict[Candidate, Array] = {}
+
+    def add(self, pick: Pick, defaults: Array) -> None:
+        self.picks[pick.candidate] = pick
+        self.data[pick.candidate] = _Terms([], [], [])
+        self.defaults[pick.candidate] = defaults
+
+    def list_shares(self, candidate: Candidate) -> tuple[Array, Array]:
+        """Return the terms and what the constants must give, both as shares of the times."""
+        found, count = self.data[candidate], len(self.defaults[candidate])
+        times = np.array(found.times)
+        terms = np.array(found.terms, float).reshape(len(times), count)
+        return terms / times[:, None], 1 - np.array(found.bases) / times
+
+
+def fit_costs(variant: Variant, target: Target, shapes: Sequence[SurveyedShape]) -> list[RegionCosts]:
+    """Fit the constants of all candidates in the precisions of these shapes.
+
+    Candidates without times get their scaled defaults. A region at whose shapes nothing was timed is left out. Raises
+    UsageError if an estimate is not linear in its constants.
+    """
+    found: list[RegionCosts] = []
+    for precision in dict.fromkeys(shape.problem.precision_name for shape in shapes):
+        mine = [shape for shape in shapes if shape.problem.precision_name == precision]
+        regions = _collect_regions(variant, target, mine)
+        for name, scales in _fit_scales(regions.values()).items():
+            for region in regions.values():
+                _fit_region(region, name, scales)
+        for name, region in regions.items():
+            if any(each.times for each in region.data.values()):
+                costs = {candidate: _name_costs(region, candidate) for candidate in region.picks}
+                found.append(RegionCosts(precision, name, costs))
+    return found
+
+
+def _name_costs(region: _Region, candidate: Candidate) -> dict[str, int]:
+    """Return constants with three digits, by name."""
+    names = [name for name, _ in region.picks[candidate].costs]
+    values = [round(float(f"{cost:.3g}")) for cost in region.costs[candidate]]
+    return dict(zip(names, values, strict=True))
+
+
+def _collect_regions(variant: Variant, target: Target, shapes: Sequence[SurveyedShape]) -> dict[str, _Region]:
+    """Collect the terms of all candidates at the shapes for which they compete."""
+    regions: dict[str, _Region] = {}
+    names = collect_names(variant, shapes[0].problem, target)
+    precision = shapes[0].problem.precision_name
+    for pick in variant.picks:
+        if pick.estimate is None or pick.code is None or precision not in pick.code.precisions:
+            continue
+        region = regions.setdefault(pick.region, _Region())
+        if pick.candidate not in region.picks:
+            try:
+                defaults = list(evaluate_costs(variant, pick, names).values())
+            except Excluded as fault:
+                raise UsageError(f"costs.{pick.variant}: no value for {target.name or 'this card'}: {fault}") from None
+            region.add(pick, np.array(defaults, float))
+    for shape in shapes:
+        names = collect_names(variant, shape.problem, target)
+        for pick in _list_rivals(variant, names, shape):
+            region = regions[pick.region]
+            try:
+                base, terms = list_terms(variant, pick, names)
+            except Excluded:
+                continue
+            data = region.data[pick.candidate]
+            data.bases.append(base)
+            data.terms.append(terms)
+            data.times.append(shape.times[pick.candidate] / UNIT)
+    return regions
+
+
+def _list_rivals(variant: Variant, names: Names, shape: SurveyedShape) -> list[Pick]:
+    """Return the candidates with times that compete for a shape: none if a row without candidates serves it."""
+    for group in group_picks(variant, names):
+        if isinstance(group, Excluded):
+            continue
+        picks = [variant.picks[number] for number in group]
+        timed = [pick for pick in picks if pick.candidate in shape.times]
+        if timed:
+            return [pick for pick in timed if pick.estimate is not None]
+    return []
+
+
+def _fit_scales(regions: Collection[_Region]) -> dict[str, Array]:
+    """Return by how much the times of all candidates of each variant scale the defaults of its constants."""
+    scales: dict[str, Array] = {}
+    for name in dict.fromkeys(candidate[0] for region in regions for candidate in region.picks):
+        shares, goals = [], []
+        for region in regions:
+            for candidate in (each for each in region.picks if each[0] == name):
+                share, goal = region.list_shares(candidate)
+                shares.append(share * region.defaults[candidate])
+                goals.append(goal)
+        count = shares[0].shape[1]
+        scales[name] = fit_nonnegative(np.concatenate(shares), np.concatenate(goals), np.ones(count))
+    return scales
+
+
+def _fit_region(region: _Region, name: str, scales: Array) -> None:
+    """Fit the constants of a variant's candidates in a region."""
+    for candidate in (each for each in region.picks if each[0] == name):
+        region.costs[candidate] = fit_nonnegative(*region.list_shares(candidate), scales * region.defaults[candidate])
+
+
+@dataclass(frozen=True)
+class JudgedPick:
+    """What is picked at a surveyed shape, with the fitted constants and with those in use, and what would be best.
+
+    Times are in seconds; NaN if what is picked was not timed. `library` is "" if none was timed.
+    """
+
+    shape: SurveyedShape
+    picked: Candidate | None
+    seconds: float
+    seconds_in_use: float
+    best: Candidate
+    best_seconds: float
+    library: str
+    library_seconds: float
+
+    @property
+    def loss(self) -> float:
+        """How much longer the pick takes than the best candidate."""
+        return self.seconds / self.best_seconds - 1
+
+    @property
+    def loss_in_use(self) -> float:
+        """The same with the constants in use."""
+        return self.seconds_in_use / self.best_seconds - 1
+
+    @property
+    def share(self) -> float:
+        """The speed of the pick as a share of that of the best library."""
+        return self.library_seconds / self.seconds
+
+    @property
+    def best_share(self) -> float:
+        """The speed of the best candidate as a share of that of the best library."""
+        return self.library_seconds / self.best_seconds
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether every row of A, B and C is a multiple of 16 bytes."""
+        problem = self.shape.problem
+        return all(problem.storage(name).nbytes(problem.stored_shape(name)[1]) % 16 == 0 for name in "ABC")
+
+
+def judge_picks(
+    variant: Variant,
+    target: Target,
+    shapes: Iterable[SurveyedShape],
+    fitted: Mapping[str, FittedCosts],
+    in_use: Mapping[str, FittedCosts],
+) -> list[JudgedPick]:
+    """Judge what is picked at shapes with times of candidates. Both kinds of constants are given by precision."""
+    judged = []
+    candidates = {pick.candidate for pick in variant.picks}
+    for shape in shapes:
+        known = {name: seconds for name, seconds in shape.times.items() if name in candidates}
+        if not known:
+            continue
+        best = min(known, key=lambda name: known[name])
+        libraries = {name[0]: seconds for name, seconds in shape.times.items() if name not in candidates}
+        library = min(libraries, key=lambda name: libraries[name], default="")
+        precision = shape.problem.precision_name
+        picked = find_pick(variant, target, shape, fitted.get(precision, {}))
+        now = find_pick(variant, target, shape, in_use.get(precision, {}))
+        judged.append(
+            JudgedPick(
+                shape,
+                picked,
+                known.get(picked, math.nan) if picked else math.nan,
+                known.get(now, math.nan) if now else math.nan,
+                best,
+                known[best],
+                library,
+                libraries.get(library, math.nan),
+            )
+        )
+    return judged
+
+
+def find_pick(variant: Variant, target: Target, shape: SurveyedShape, fitted: FittedCosts) -> Candidate | None:
+    """Return the first candidate in the order of the pick that was timed at a shape."""
+    names = collect_names(variant, shape.problem, target)
+    for group in group_picks(variant, names):
+        if isinstance(group, Excluded):
+            continue
+        for number in order_group(variant, group, names, fitted):
+            if isinstance(number, int) and variant.picks[number].candidate in shape.times:
+                return variant.picks[number].candidate
+    return None

@@ -1,0 +1,204 @@
+"""Explains wrong groups: rows that were never written, or were made from the operands of other groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gemmbench.bench.operands.products import find_products, view_factor
+from gemmbench.bench.verify.batch_mistakes import Products, describe_in_batch
+from gemmbench.bench.verify.diagnosis import PRODUCT_NEVER_WRITTEN, Diagnosis, explain_product
+from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
+
+_ROWS, _COLUMNS, _LEAST = 64, 8, 4
+"""How many wrong rows and elements of each are explained, and the smallest number of elements that is enough."""
+_MOST_TERMS = 1 << 27
+"""The most products that are computed to find out where a row came from."""
+_ADVICE = "look at how a block finds its group, and at what begins at offsets[group]"
+
+
+def explain_groups(wrong: WrongResult) -> tuple[str, Diagnosis]:
+    """Describe a wrong result of groups, and return its most likely cause."""
+    groups = _Groups(wrong)
+    found = groups.find_unwritten() or groups.find_origin()
+    if found is None:
+        number = groups.products[0]
+        diagnosis = explain_product(groups.take(number))[1]
+        return describe_in_batch(wrong, number, diagnosis), diagnosis
+    number, cause, words = found
+    is_known = cause != PRODUCT_NEVER_WRITTEN
+    diagnosis = Diagnosis(cause, words, is_index_mistake=is_known, is_recomputed=is_known)
+    return describe_in_batch(wrong, number, diagnosis), diagnosis
+
+
+_Cause = tuple[int, str, str]
+"""A group that shows a cause, the key of the cause, and its description."""
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """A wrong row of C, its group, and the row of A, the group of B and the row of C0 that it was made from."""
+
+    row: int
+    group: int
+    a: int
+    b: int
+    c: int
+
+
+class _Groups(Products):
+    """A wrong result of groups."""
+
+    def find_unwritten(self) -> _Cause | None:
+        """Find groups, or the last rows of groups, that hold what C held before the launch, if others do not."""
+        wrong, lost = self.wrong, self._list_unwritten_rows()
+        if not lost.size or not np.array_equal(lost, wrong.suspects) or lost.size == self.problem.rows:
+            return None
+        slices, (group, row) = self.problem.slices, find_products(self.problem, lost)
+        numbers = [int(number) for number in np.unique(group)]
+        counts = {number: int((group == number).sum()) for number in numbers}
+        if all(counts[number] == slices[number].M for number in numbers):
+            return numbers[0], PRODUCT_NEVER_WRITTEN, f"{_list_groups(numbers)} never written: {_ADVICE}"
+        left = {number: slices[number].M - counts[number] for number in numbers}
+        at_end = all(left[number] == row[group == number].min() for number in numbers)
+        if at_end and len(set(counts.values())) == 1:
+            count = counts[numbers[0]]
+            rows = "the last row" if count == 1 else f"the last {count} rows"
+            each = "each group" if len(numbers) > 1 else f"group {numbers[0]}"
+            cause = f"{rows} of {each} {'was' if count == 1 else 'were'} never written"
+            return numbers[0], "last rows of groups", f"{cause}: look at the guard on the rows of a group"
+        return None
+
+    def _list_unwritten_rows(self) -> np.ndarray:
+        wrong = self.wrong
+        before = wrong.operands["C"][wrong.rows].astype(np.float64)
+        kept = (wrong.got == before).all(axis=1) if wrong.beta else np.zeros(len(wrong.rows), bool)
+        return np.asarray(wrong.rows[(wrong.unwritten.all(axis=1) | kept) & wrong.mask.any(axis=1)])
+
+    def find_origin(self) -> _Cause | None:
+        """Find rows that were made from other rows of A or C, or with the B of another group."""
+        origins = self._find_origins()
+        if not origins:
+            return None
+        of_b = [each for each in origins if each.b != each.group and each.a == each.row == each.c]
+        if len(of_b) == len(origins):
+            return self._explain_b(of_b)
+        first = origins[0]
+        if first.c != first.row and first.a == first.row:
+            words = f"the C that beta multiplies was read from row {first.c} on instead of row {first.row}"
+            return first.group, "C of other group", f"{words}: {_ADVICE}"
+        slices = self.problem.slices
+        if first.b == first.group:
+            begin = slices[first.group].rows["A"]
+            place = f"from row {begin + first.a - first.row} on instead of row {begin}"
+            return first.group, "A of other group", f"the A of group {first.group} was read {place}: {_ADVICE}"
+        words = f"row {first.row} of C, which belongs to group {first.group}, holds row {first.a} of group {first.b}"
+        return first.group, "other group", f"{words}: {_ADVICE}"
+
+    def _explain_b(self, origins: list[_Origin]) -> _Cause:
+        """Describe rows that were multiplied with the B of other groups."""
+        slices, groups = self.problem.slices, self.problem.groups
+        pairs = {each.group: each.b for each in origins}
+        number, other = next(iter(pairs.items()))
+        suspects = find_products(self.problem, self.wrong.suspects)
+        counts = {each: int((suspects[0] == each).sum()) for each in pairs}
+        whole = all(counts[each] == slices[each].M for each in pairs)
+        filled = [each for each, rows in enumerate(groups) if rows]
+        before = {each: filled[filled.index(each) - 1] for each in pairs}
+        if not whole and before == pairs and all(suspects[1][suspects[0] == each].min() == 0 for each in pairs):
+            most = max(counts.values())
+            rows = "one row" if most == 1 else f"up to {most} rows"
+            words = f"as if each group wrote {rows} too many, over the first rows of the next one"
+            return number, "rows of other group", f"{words}; look at the guard on the rows of a group"
+        words = f"rows of group {number} were multiplied with the B of group {other}"
+        hint = _ADVICE
+        if len(pairs) > 1 and all(each == group - 1 for group, each in pairs.items()):
+            words = "rows of each group were multiplied with the B of the group before it"
+        elif len(pairs) > 1 and all(each == len(groups) - 1 - group for group, each in pairs.items()):
+            hint = "the groups of B were taken in reverse order"
+        elif 0 in groups and all(each == filled.index(group) for group, each in pairs.items()):
+            hint = "as if empty groups had no B, which shifts those of the rest"
+        elif len(pairs) > 1 and set(pairs.values()) == {other}:
+            words = f"every group was multiplied with the B of group {other}"
+        return number, "B of other group", f"{words}: {hint}"
+
+    def _find_origins(self) -> list[_Origin]:
+        """Find where some wrong rows came from, if all of them came from somewhere else."""
+        rows = [each for each in self._choose_rows() if self._columns(each).size >= _LEAST]
+        origins = [origin for row in rows if (origin := self._find_row(row)) is not None]
+        return origins if rows and len(origins) == len(rows) else []
+
+    def _choose_rows(self) -> list[int]:
+        """Choose positions of wrong rows among those that were compared, spread over all groups."""
+        positions = np.flatnonzero(self.wrong.mask.any(axis=1))
+        return [int(positions[each]) for each in np.unique(np.linspace(0, len(positions) - 1, _ROWS).astype(int))]
+
+    def _columns(self, position: int) -> np.ndarray:
+        """Return some wrong elements of a row."""
+        wrong = self.wrong
+        found = np.flatnonzero(wrong.mask[position] & np.isfinite(wrong.got[position]) & ~wrong.unwritten[position])
+        return found[np.unique(np.linspace(0, len(found) - 1, _COLUMNS).astype(int))] if len(found) else found
+
+    def _find_row(self, position: int) -> _Origin | None:
+        wrong, columns = self.wrong, self._columns(position)
+        row = int(wrong.rows[position])
+        (group,) = (int(each) for each in find_products(self.problem, np.array([row]))[0])
+        a, got = self._a[row].astype(np.float64), wrong.got[position, columns]
+        base = wrong.beta * wrong.operands["C"][row, columns].astype(np.float64) if wrong.beta else 0.0
+        sums = np.tensordot(a, self._b[:, :, columns].astype(np.float64), (0, 1))
+        sizes = np.tensordot(np.abs(a), np.abs(self._b[:, :, columns]).astype(np.float64), (0, 1))
+        if (found := _find_first(self._fit(got, wrong.alpha * sums + base, sizes))) is not None:
+            return _Origin(row, group, row, found, row)
+        if wrong.beta:
+            own = wrong.alpha * sums[group]
+            states = (wrong.beta * c[:, columns].astype(np.float64) for c in self._list_states_of_c())
+            fits = np.logical_or.reduce([self._fit(got, own + initial, sizes[group]) for initial in states])
+            if (found := _find_first(fits)) is not None:
+                return _Origin(row, group, row, group, found)
+        if self.problem.rows * self.problem.K * len(columns) * len(self._b) > _MOST_TERMS:
+            return None
+        for other in dict.fromkeys([group, *range(len(self._b))]):
+            b = self._b[other][:, columns].astype(np.float64)
+            sums, sizes = self._a.astype(np.float64) @ b, np.abs(self._a.astype(np.float64)) @ np.abs(b)
+            if (found := _find_first(self._fit(got, wrong.alpha * sums + base, sizes))) is not None:
+                return _Origin(row, group, found, other, row)
+        return None
+
+    def _list_states_of_c(self) -> list[np.ndarray]:
+        """Return C from before the launch and, if known completely, from after it. Either may have been read."""
+        before, wrong = self.wrong.operands["C"], self.wrong
+        return [before, wrong.got] if len(wrong.rows) == self.problem.rows else [before]
+
+    def _fit(self, got: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return where elements of C may hold the values of several rows, within rounding of sums of these sizes."""
+        precision = self.problem.precision
+        if self.wrong.exact:
+            return np.asarray(precision.c.store(values) == got)
+        unit = ROUNDING_FACTOR * self.problem.sum_unit * abs(self.wrong.alpha)
+        bound = unit * sizes + (unit + 2 * precision.result_unit) * np.abs(values)
+        return np.asarray(np.abs(values - got) <= bound)
+
+    @cached_property
+    def _a(self) -> np.ndarray:
+        """The rows of A of all groups."""
+        return np.asarray(self.wrong.operands["A"])
+
+    @cached_property
+    def _b(self) -> np.ndarray:
+        """op(B) of every group."""
+        return view_factor(self.problem, self.wrong.operands, "B").all
+
+
+def _find_first(fits: np.ndarray) -> int | None:
+    """Return the first row of which every element fits."""
+    found = np.flatnonzero(fits.all(axis=1))
+    return int(found[0]) if found.size else None
+
+
+def _list_groups(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"group {numbers[0]} was"
+    *first, last = map(str, numbers)
+    return f"groups {', '.join(first)} and {last} were" if len(numbers) <= _LEAST else f"{len(numbers)} groups were"

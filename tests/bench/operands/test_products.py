@@ -1,0 +1,51 @@
+"""Products in stacked arrays: which rows belong to which, and runs of products with equal shapes."""
+
+import numpy as np
+import pytest
+
+from gemmbench.bench.operands.products import find_products, split_products, view_factor, view_products
+from gemmbench.planning.problems import Problem
+
+GROUPS = Problem(9, 4, 3, "nt", groups=(0, 5, 0, 2, 2, 0))
+
+
+def make_operands(problem):
+    """Numbered elements of each operand, with the rows of all products stacked."""
+    return {
+        each.name: np.arange(each.rows * each.shape[-1], dtype=np.float32).reshape(each.rows, -1)
+        for each in problem.operands
+    }
+
+
+def test_each_row_belongs_to_the_last_product_that_begins_before_it():
+    product, row = find_products(GROUPS, np.arange(9))
+    assert product.tolist() == [1] * 5 + [3] * 2 + [4] * 2
+    assert row.tolist() == [0, 1, 2, 3, 4, 0, 1, 0, 1]
+    product, row = find_products(Problem(3, 4, 5, count=4), np.array([0, 5, 11]))
+    assert (product.tolist(), row.tolist()) == ([0, 1, 3], [0, 2, 2])
+
+
+def test_runs_have_products_of_equal_shapes_and_about_as_many_elements_as_asked():
+    runs = [(each.start, each.stop) for each in split_products(GROUPS, 1000)]
+    assert runs == [(0, 1), (1, 2), (2, 3), (3, 5), (5, 6)]
+    assert [(each.start, each.stop) for each in split_products(Problem(3, 4, 5, count=7), 60)] == [
+        (0, 3),
+        (3, 6),
+        (6, 7),
+    ]
+
+
+@pytest.mark.parametrize("problem", [GROUPS, Problem(3, 4, 5, "tt", count=4), Problem(3, 4, 5, "tn")], ids=str)
+def test_products_are_where_the_slices_say(problem):
+    operands = make_operands(problem)
+    a, b = (view_factor(problem, operands, name) for name in "AB")
+    c = view_products(problem, operands, "C")
+    stacked = a.take_rows(np.arange(problem.rows))
+    first = 0
+    for number, one in enumerate(problem.slices):
+        assert a[number].shape == (one.M, problem.K) and b[number].shape == (problem.K, problem.N)
+        assert (a[number] == stacked[first : first + one.M]).all()
+        assert (c[number] == operands["C"][first : first + one.M]).all()
+        first += one.M
+    assert b.all.shape == (len(problem.slices), problem.K, problem.N)
+    assert b[1 % len(problem.slices)].max() < b[len(problem.slices) - 1].max() or len(problem.slices) == 1

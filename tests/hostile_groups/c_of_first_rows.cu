@@ -1,0 +1,32 @@
+/*---
+summary: adds the first rows of C to every group
+order: 11
+symbol: gemm
+kinds: [groups]
+precisions: [f32]
+layouts: [nn]
+args: [M, N, K, alpha, A, B, beta, C, offsets, groups]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+  - groups
+block:
+  - 16
+  - 16
+---*/
+
+// C is read without the first row of the group.
+
+extern "C" __global__ void gemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+                                const int* offsets, int groups) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    const int group = blockIdx.z, first = offsets[group], rows = offsets[group + 1] - first;
+    if (row >= rows || column >= N) return;
+    const float* a = A + size_t(first + row) * K;
+    const float* b = B + size_t(group) * K * N + column;
+    float* c = C + size_t(first + row) * N + column;
+    const float before = beta == 0 ? 0 : C[size_t(row) * N + column];
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += a[k] * b[size_t(k) * N];
+    *c = alpha * sum + beta * before;
+}
