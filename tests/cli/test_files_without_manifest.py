@@ -720,6 +720,19 @@ def test_a_pass_follows_a_function_that_writes_c_and_none_that_returns_it(folder
     assert "returns its result, so no pass can apply --epilogue to C" in said.out
 
 
+def test_a_python_function_takes_groups_if_it_says_so(folder, gemmbench):
+    (folder / "mine.py").write_text("import torch\ndef gemm(a, b, c, offsets): pass\n")
+    manifest = (
+        "summary: groups\nfile: mine.py\ncall: gemm(A, B, C, offsets)\nprecisions: f32\nlayouts: nn\nkinds: [{}]\n"
+    )
+    options = "--device", "fake", "--sizes", "5+0+7x33x16"
+    (folder / "grouped.yaml").write_text(manifest.format("groups"))
+    assert gemmbench("verify", "./grouped.yaml", *options).code == 0
+    (folder / "single.yaml").write_text(manifest.format("one"))
+    said = gemmbench("verify", "./single.yaml", *options)
+    assert "is a Python function of one product; its `kinds` has no `groups`" in said.out
+
+
 def test_another_function_of_a_python_file_is_named_after_a_colon(folder, gemmbench):
     (folder / "two.py").write_text("import torch\ndef matmul(a, b): return a @ b\ndef gemm(a, b, out): pass\n")
     said = gemmbench("verify", "./two.py:matmul", "--device", "fake")

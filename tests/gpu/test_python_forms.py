@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,16 @@ def test_a_function_is_right_at_every_usual_size(tmp_path, name):
 def test_a_function_that_takes_batches_gets_all_products_at_once(tmp_path):
     need("torch")
     done = gemmbench(tmp_path, "verify", FOLDER / "takes_batches.py", "--sizes", f"{SIZE},3*{SIZE}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("name", "precision"), [("takes_groups", "f32"), ("grouped_mm", "bf16")])
+def test_a_function_of_groups_gets_all_groups_at_once(tmp_path, name, precision):
+    need("torch")
+    if name == "grouped_mm" and not hasattr(import_module("torch"), "_grouped_mm"):
+        pytest.skip("this PyTorch has no _grouped_mm")
+    command = "verify", FOLDER / f"{name}.py", "--sizes", "64+0+40+1x128x96", "--precision", precision
+    done = gemmbench(tmp_path, *command)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

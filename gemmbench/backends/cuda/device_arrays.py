@@ -104,7 +104,7 @@ class GemmProblem:
 
     `precision` is a name such as `bf16`. If `trans_a` is True, the array A is stored as K x M and used transposed. If
     `trans_b` is True, the array B is stored as N x K. In a batch of `count` products, the first dimension of arrays is
-    `count`.
+    `count`. If the rows of A and C belong to `groups`, B has one matrix for each of them.
     """
 
     M: int
@@ -116,13 +116,15 @@ class GemmProblem:
     trans_a: bool
     trans_b: bool
     count: int = 1
+    groups: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem) -> GemmProblem:
         """Return the problem of a plan."""
         size = problem.M, problem.N, problem.K
         transposed = problem.trans_a, problem.trans_b
-        return cls(*size, problem.alpha, problem.beta, problem.precision_name, *transposed, problem.count)
+        scalars = problem.alpha, problem.beta
+        return cls(*size, *scalars, problem.precision_name, *transposed, problem.count, problem.groups)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ _TAKE = "gemmbench_take_arguments"
 def name_sizes(problem: GemmProblem) -> dict[str, object]:
     """Return the names of a problem in a call, without those of its operands."""
     sizes = {"M": problem.M, "N": problem.N, "K": problem.K, "count": problem.count}
+    sizes |= {"groups": len(problem.groups)}
     return {**sizes, "alpha": problem.alpha, "beta": problem.beta, "problem": problem}
 
 

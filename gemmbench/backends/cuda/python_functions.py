@@ -23,7 +23,7 @@ from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.manifests.python_code import PREPARED
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import OFFSETS, Problem
 
 DEFAULT = 0
 """The handle of the default stream."""
@@ -236,12 +236,12 @@ class BoundFunction:
         views = dict(self._python.views)
         arrays = {
             name: DeviceArray.of(self._plan.problem, name, views.get(name, ()), at[name], self._function.device)
-            for name in "ABC"
+            for name in ("A", "B", "C", *([OFFSETS] if self._plan.problem.groups else []))
         }
         if self._call is None:
             return dict(arrays)
         convert = _find_converter(self._python.library)
-        return {name: convert(array) for name, array in arrays.items()}
+        return {OFFSETS: None, **{name: convert(array) for name, array in arrays.items()}}
 
     def _bind(self, number: int, **prepared: object) -> Callable[[], object]:
         """Return the call on an operand set."""

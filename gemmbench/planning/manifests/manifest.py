@@ -308,7 +308,7 @@ class ManifestReader:
                 message = f"{key}: a .py file has no {key}, because its function launches by itself; remove it"
                 raise self.document.error_at((key,), message)
         for index, kind in enumerate(self.manifest.kinds):
-            if kind not in (ONE, MANY):
+            if kind not in (ONE, MANY, GROUPS):
                 message = f"kinds: a Python function takes packed rows and no D; remove {kind}"
                 raise self.document.error_at(("kinds", index), message)
 

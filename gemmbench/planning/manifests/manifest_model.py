@@ -128,9 +128,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             FOLDER` fills it. It comes before the usual places.
         call: How to call a Python function, if not as `gemm(problem, A, B, C, stream, **params)`: a call such as
             `matmul(A, B)`, `kernel(A, B, out=C)` or `ModelNew().cuda()(A, B)`. It may read `A`, `B`, `C`, `alpha`,
-            `beta`, `M`, `N`, `K`, `count`, `stream`, `problem`, `prepared`, the `params` and all names of the
-            file. Operands are PyTorch tensors if the file or `packages` names torch, otherwise CuPy arrays. What
-            precedes the last parenthesis is evaluated once.
+            `beta`, `M`, `N`, `K`, `count`, `groups`, `offsets`, `stream`, `problem`, `prepared`, the `params` and
+            all names of the file. Operands are PyTorch tensors if the file or `packages` names torch, otherwise
+            CuPy arrays. What precedes the last parenthesis is evaluated once.
         returns: `true` if the function returns the result in new memory instead of writing it to C.
         stream: `default` for a function that launches on the default stream of CUDA. It is timed without a CUDA
             graph.

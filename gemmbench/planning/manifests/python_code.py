@@ -12,7 +12,8 @@ from pathlib import Path
 from gemmbench.errors import SpecError, nearest
 from gemmbench.planning.files import follow_links
 from gemmbench.planning.manifests.manifest_model import Manifest
-from gemmbench.planning.manifests.variant import DEFAULT_STREAM, PythonCall
+from gemmbench.planning.manifests.variant import DEFAULT_STREAM, GROUPS, MANY, PythonCall
+from gemmbench.planning.problems import OFFSETS
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
@@ -23,11 +24,11 @@ PREPARED = "prepared"
 """The name that the value of `setup` has in `call`."""
 LIBRARIES = ("torch", "cupy")
 """The packages whose arrays `call` passes, the first that a module uses."""
-_SIZES = ("M", "N", "K", "count")
+_SIZES = ("M", "N", "K", "count", "groups")
 _SCALARS = ("alpha", "beta")
 SETUP_NAMES = ("B", *_SIZES, "problem", "stream")
 """What `setup` may read besides the parameters and the module. It prepares B, so it must not see A."""
-CALL_NAMES = ("A", "B", "C", *_SCALARS, *_SIZES, "problem", "stream")
+CALL_NAMES = ("A", "B", "C", OFFSETS, *_SCALARS, *_SIZES, "problem", "stream")
 """What `call` may read besides the parameters, `prepared` and the module."""
 _AXES = {"A": ("M", "K"), "B": ("K", "N"), "C": ("M", "N")}
 _PRODUCTS = "L"
@@ -98,6 +99,7 @@ def read_python_call(document: Document, manifest: Manifest, module: PythonModul
         raise document.error_at(("returns",), message)
     if not manifest.call:
         reader.refuse_setup()
+        reader.refuse_groups()
         _check_function(module, document, tuple(manifest.params))
     reads = reader.read_call() if manifest.call else ()
     return PythonCall(
@@ -126,6 +128,12 @@ class _CallReader:
             message = f"setup: its value is passed by `call`, which is missing; write `call: f(A, {PREPARED})`"
             raise self.document.error_at(("setup",), message)
 
+    def refuse_groups(self) -> None:
+        """Raise SpecError for groups without `call`."""
+        if GROUPS in self.manifest.kinds:
+            message = f"kinds: a function of groups needs their {OFFSETS}; write `call: f(A, B, C, {OFFSETS})`"
+            raise self.document.error_at(("kinds", self.manifest.kinds.index(GROUPS)), message)
+
     def read_call(self) -> tuple[str, ...]:
         """Check `call` and `setup`, and return the names of CALL_NAMES that they read."""
         manifest = self.manifest
@@ -138,8 +146,9 @@ class _CallReader:
             if PREPARED not in reads:
                 raise self.document.error_at(("setup",), f"setup: `call` does not read `{PREPARED}`, its value; add it")
             reads |= before
-        for name in ("A", "B", *([] if manifest.returns and "beta" not in reads else ["C"])):
-            if name not in reads:
+        written = [] if manifest.returns and "beta" not in reads else ["C"]
+        for name in ("A", "B", *written, *([OFFSETS] if GROUPS in manifest.kinds else [])):
+            if name not in reads and not (name == OFFSETS and "problem" in reads):
                 raise self.document.error_at(("call",), f"call: no argument is {name}{_HINTS.get(name, '')}")
         return tuple(name for name in CALL_NAMES if name in reads)
 
@@ -180,7 +189,9 @@ class _CallReader:
             first, second = wanted
             message = f"views.{name}: write its dimensions in the order of the function, such as [{second}, {first}]"
             raise self.document.error_at(path, f"{message} or [{first}, {second}, {_PRODUCTS}]")
-        if "many" in self.manifest.kinds and _PRODUCTS not in given:
+        if GROUPS in self.manifest.kinds:
+            raise self.document.error_at(path, f"views.{name}: groups are passed as they are stored; remove it")
+        if MANY in self.manifest.kinds and _PRODUCTS not in given:
             message = f"views.{name}: a batch has a third dimension; add {_PRODUCTS}, or leave `many` out of `kinds`"
             raise self.document.error_at(path, message)
         return given
@@ -190,6 +201,7 @@ _EXAMPLES: Mapping[str, str] = {"call": "call: matmul(A, B)", "setup": "setup: p
 _HINTS: Mapping[str, str] = {
     "B": f"; add it, or `{PREPARED}` with a `setup` that reads B",
     "C": "; add it, or write `returns: true` if the function returns the result",
+    OFFSETS: "; add it, the first row of each group and last the number of all rows, or `problem` with its `groups`",
 }
 
 

@@ -60,8 +60,8 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
 
 def _explain_unsuitable_shape(problem: Problem, variant: Variant) -> str:
     """Explain why a variant computes none of one product, batches and groups here; "" if it does."""
-    if problem.groups and variant.is_python:
-        return "is a Python function, and groups work with kernels and libraries only"
+    if problem.groups and variant.is_python and GROUPS not in variant.kinds:
+        return "is a Python function of one product; its `kinds` has no `groups`"
     wanted = GROUPS if problem.groups else MANY if problem.count > 1 else ONE
     if ONE in variant.kinds or wanted in variant.kinds:
         return ""

@@ -151,12 +151,27 @@ def test_views_list_dimensions_and_packages_from_is_relative_to_the_manifest(wri
             "views: {B: [N, K]}\nkinds: [many]\ncall: product(A, B, C)\n",
             "views.B: a batch has a third dimension; add L",
         ),
+        (
+            "kinds: [one, groups]\ncall: product(A, B, C)\n",
+            "call: no argument is offsets; add it, the first row of each",
+        ),
+        (
+            "kinds: [one, groups]\nviews: {B: [N, K]}\ncall: product(A, B, C, offsets)\n",
+            "views.B: groups are passed as they are stored",
+        ),
         ("kinds: [one, padded]\ncall: product(A, B, C)\n", "kinds: a Python function takes packed rows and no D"),
     ],
 )
 def test_a_call_that_cannot_be_made_is_an_error_on_its_line(write, keys, words):
     with pytest.raises(SpecError, match=re.escape(words)):
         read_variant(write(keys, PRODUCT))
+
+
+def test_a_function_of_groups_takes_their_offsets_or_the_problem(write):
+    for call in ("product(A, B, C, offsets)", "product(A, B, C, problem)"):
+        assert read_variant(write(f"kinds: [one, groups]\ncall: {call}\n", PRODUCT)).kinds == ("one", "groups")
+    with pytest.raises(SpecError, match="kinds: a function of groups needs their offsets; write `call: "):
+        read_variant(write("kinds: [one, groups]\n"))
 
 
 def test_returns_needs_a_library_of_arrays(write):
