@@ -25,7 +25,7 @@ from gemmbench.report.terminal import draw_report
 MS = 1e-3
 # The columns of the exports are a promise: new ones may only follow the last.
 KERNEL_COLUMNS = (
-    "run device_name device variant config count groups M N K layout precision alpha beta phase status time_s time_low_s "
+    "run device_name device variant config count M N K layout precision alpha beta phase status time_s time_low_s "
     "time_high_s time_min_s time_q1_s time_q3_s rounds outliers launches gflops baseline percent_of_baseline "
     "percent_low percent_high percent_of_peak error_units clock_hz cache sets data seed stopped grid block "
     "registers spills shared_static shared_dynamic reason"
