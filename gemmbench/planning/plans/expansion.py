@@ -115,10 +115,18 @@ def _plan_whole(
     return _plan_passes(_make_plan(problem, variant, config, device, target), target, refuses)
 
 
+_MOST_PROCESSES = 64
+"""The most groups that the CPU device launches one by one: each has a process of its own."""
+
+
 def _plan_groups(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, refuses: Refusal
 ) -> Plan | Skip:
     """Plan a launch for each group that has rows."""
+    filled = sum(map(bool, problem.groups))
+    if filled > _MOST_PROCESSES and not (target.is_gpu or variant.is_library):
+        reason = f"would need a process for each of its {filled} groups, and may have {_MOST_PROCESSES}"
+        return Skip(problem, variant, config, device, f"{reason}; its `kinds` has no `{GROUPS}`")
     parts: list[Plan] = []
     known: dict[Problem, Plan | Skip] = {}
     for number, rows in enumerate(problem.groups):
