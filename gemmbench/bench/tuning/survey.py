@@ -13,7 +13,7 @@ import os
 import random
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +37,8 @@ _SHORT = 30e-6
 """If the fastest launch takes less than this many seconds, the windows of all that may be the fastest are graphs."""
 _HOPELESS = 4.0
 """Whatever takes this many times the shortest time after two launches gets no further windows."""
+_MOST_ALGORITHMS = 12
+"""The number of algorithms of a library that get windows, those that were fastest in two launches."""
 _CLOSE = 1.12
 """Whatever takes at most this many times the shortest time gets more windows."""
 _WINDOWS, _MORE, _FEW = 3, 6, 1
@@ -112,7 +114,7 @@ class _Operands:
             raise OutOfMemory(f"its operands need {total >> 20} MiB, and {room >> 20} MiB are free")
         self.count, _ = count_cold_sets(sum(sizes.values()), total, backend.device.target.l2, room)
         self.memory = backend.allocate(total * self.count)
-        held.callback(self.memory.free)
+        held.callback(_free, self.memory)
         self.sets = tuple(
             {name: number * total + start for name, start in zip(sizes, starts, strict=True)}
             for number in range(self.count)
@@ -129,6 +131,11 @@ class _Operands:
             copied = min(done, self.count - done)
             self.memory.copy(0, done * total, copied * total)
             done += copied
+
+
+def _free(memory: Memory) -> None:
+    with suppress(DeviceLost):  # which is already being reported
+        memory.free()
 
 
 def _make_values(problem: Problem, name: str) -> np.ndarray:
@@ -188,9 +195,9 @@ class _Survey:
         self._allocate_workspace(alive)
         alive = self._each(alive, self._launch_first)
         shortest = min((each.rough for each in alive), default=math.inf)
-        contenders = [each for each in alive if each.rough < _HOPELESS * shortest]
-        hopeless = [each for each in alive if each.rough >= _HOPELESS * shortest]
-        self._each(hopeless, self._time_roughly)
+        fast = [each for each in alive if each.rough < _HOPELESS * shortest]
+        self._each([each for each in alive if each not in fast], self._time_roughly)
+        contenders = _leave_out_algorithms(fast)
         contenders = self._each(contenders, self._bind_for_windows(contenders, shortest))
         windows, more = (_WINDOWS, _MORE) if shortest < _LONG else (_FEW, _FEW)
         for _ in range(windows):
@@ -250,7 +257,7 @@ class _Survey:
         while needs and needs[-1][0]:
             try:
                 self._workspace = self._backend.allocate(needs[-1][0])
-                self._held.callback(self._workspace.free)
+                self._held.callback(_free, self._workspace)
                 return
             except OutOfMemory as fault:
                 self._faults[needs.pop()[1].number] = fault
@@ -328,6 +335,15 @@ class _Survey:
 
     def _time(self, timed: _Timed) -> None:
         timed.seconds.append(self._launch(timed, timed.launches))
+
+
+def _leave_out_algorithms(timed: Sequence[_Timed]) -> list[_Timed]:
+    """Return the candidates, and the fastest algorithms of each library: only the best one matters."""
+    kept = [each for each in timed if not each.plan.variant.is_library]
+    for name in dict.fromkeys(each.plan.variant.name for each in timed if each.plan.variant.is_library):
+        mine = [each for each in timed if each.plan.variant.name == name]
+        kept += sorted(mine, key=lambda each: each.rough)[:_MOST_ALGORITHMS]
+    return kept
 
 
 def _count_workspace(plan: Plan) -> int:
