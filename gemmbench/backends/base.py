@@ -313,6 +313,10 @@ class BoundExecutable(CountingExecutable, Protocol):
         """Why the launches cannot be recorded as a CUDA graph; "" if they can, or if recording was not tried."""
 
     @property
+    def setup_seconds(self) -> float:
+        """The seconds that preparing B took, which is not timed with launches; 0 if nothing is prepared."""
+
+    @property
     def overlap(self) -> str:
         """For code that launches its own kernels: OVERLAPS, OVERLAP_UNKNOWN, or "" if its products do not overlap."""
 

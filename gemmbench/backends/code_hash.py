@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.manifests.expressions import Expression
-from gemmbench.planning.manifests.variant import Pick, Variant
+from gemmbench.planning.manifests.variant import Pick, PythonCall, Variant
 
 # Only operators that could be mistaken for two operators with a space between them are listed. An unclosed comment or
 # string ends with the text or the line, so no part of it is read twice.
@@ -52,7 +52,8 @@ def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
     code = variant.code
     compiled = (variant.kind, variant.arch, variant.epilogue, code.defines, code.flags, code.maxregcount)
     text = _hash_text(read_whole_text(variant), variant.is_python)
-    return _hash_parts(text, _write_value((called, compiled, tuple(sorted(values)))))
+    python = () if variant.python == PythonCall() else (variant.python,)
+    return _hash_parts(text, _write_value((called, compiled, tuple(sorted(values)), *python)))
 
 
 def hash_file(path: Path) -> str:
@@ -95,7 +96,8 @@ def _hash_text(text: str, is_python: bool) -> str:
     if not is_python:
         return _hash_parts("\0".join(_list_tokens(text)))
     module = ast.parse(text)
-    return _hash_parts(_write_tree(module.body[1:]))  # without the docstring, which is the manifest
+    documented = ast.get_docstring(module, clean=False) is not None  # the docstring may be the manifest
+    return _hash_parts(_write_tree(module.body[documented:]))
 
 
 def _list_tokens(text: str) -> list[str]:

@@ -13,10 +13,13 @@ If a text must be self-contained, local headers are copied into it, and `#line` 
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,23 +33,59 @@ _DISTRIBUTIONS = {"cupy": "cupy-cuda13x", "cutlass": "nvidia-cutlass-dsl"}
 """Packages that have a different name in pip."""
 
 
-def explain_missing(packages: Sequence[str]) -> str:
-    """Explain which of these packages is missing, or return "". Imports none of them."""
-    missing = [name for name in packages if not _is_installed(name)]
-    return f"{missing[0]} is not installed: {find_pip_line(missing[0])}" if missing else ""
+def explain_missing(packages: Sequence[str], folder: str = "") -> str:
+    """Explain which of these packages is missing, or return "". Imports none of them.
+
+    `folder` is where they may also be (see list_package_paths); "" for none.
+    """
+    paths = tuple(list_package_paths(folder)) if folder else ()
+    missing = [name for name in packages if not _is_installed(name, paths)]
+    where = f" in {display_path(Path(folder))}" if folder else ""
+    return f"{missing[0]} is not installed{where}: {find_pip_line(missing[0], folder)}" if missing else ""
 
 
 @cache
-def _is_installed(package: str) -> bool:
+def _is_installed(package: str, paths: tuple[str, ...]) -> bool:
     try:
-        return find_spec(package) is not None
+        return PathFinder.find_spec(package, list(paths)) is not None or find_spec(package) is not None
     except (ImportError, ValueError):
         return False
 
 
-def find_pip_line(package: str) -> str:
-    """Return the command that installs the package with this import name."""
-    return f"pip install {_DISTRIBUTIONS.get(package, package)}"
+def list_package_paths(folder: str) -> list[str]:
+    """Return the places to import from if packages were installed into a folder: itself, and those in its .pth files.
+
+    Lines of code in .pth files are not run.
+    """
+    written = [line.strip() for path in sorted(Path(folder).glob("*.pth")) for line in _read_lines(path)]
+    named = [str(Path(folder) / line) for line in written if line and not line.startswith(("#", "import ", "import\t"))]
+    return [folder, *(path for path in named if Path(path).is_dir())]
+
+
+def _read_lines(path: Path) -> list[str]:
+    with suppress(OSError, UnicodeDecodeError):
+        return path.read_text(encoding="utf-8").splitlines()
+    return []
+
+
+def find_pip_line(package: str, folder: str = "") -> str:
+    """Return the command that installs the package with this import name, into `folder` unless it is ""."""
+    target = f"--target {shlex.quote(display_path(Path(folder)))} " if folder else ""
+    return f"pip install {target}{_DISTRIBUTIONS.get(package, package)}"
+
+
+def describe_packages(variant: Variant) -> dict[str, str]:
+    """Return the versions of the packages that a Python variant declares, without those whose version is unknown."""
+    folder = variant.python.packages_from
+    paths = list_package_paths(folder) if folder else []
+    found = {name: _find_version(name, paths) for name in variant.packages}
+    return {name: version for name, version in found.items() if version}
+
+
+def _find_version(package: str, paths: Sequence[str]) -> str:
+    """Return the version of a loaded package, or of an installed one that is first looked for in `paths`."""
+    loaded = getattr(sys.modules.get(package), "__version__", None)
+    return loaded if isinstance(loaded, str) else find_package_version(package, paths)
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
@@ -205,12 +244,20 @@ def list_package_folders(variant: Variant) -> list[Path]:
     return [folder for folder in found if folder]
 
 
-def find_package_version(name: str) -> str:
-    """Return the version of a header package or Python package; "" if it was not installed from a wheel."""
+def find_package_version(name: str, paths: Sequence[str] = ()) -> str:
+    """Return the version of a header package or Python package; "" if it was not installed from a wheel.
+
+    Wheels in `paths`, if any, come first.
+    """
     from importlib import metadata  # slow to import, and not needed to list the variants
 
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version(_PACKAGES[name].distribution if name in _PACKAGES else name)
+    wheel = _PACKAGES[name].distribution if name in _PACKAGES else _DISTRIBUTIONS.get(name, name)
+    for found in metadata.distributions(path=list(paths)) if paths else ():
+        if any(str(file).partition("/")[0] == name for file in found.files or ()):
+            return str(found.version)
+    for each in dict.fromkeys((wheel, name)):
+        with suppress(metadata.PackageNotFoundError):
+            return metadata.version(each)
     return ""
 
 
@@ -265,6 +312,12 @@ def inline_text(variant: Variant) -> str:
     return _inline(variant, variant.text)
 
 
+def find_source_path(variant: Variant) -> str:
+    """Return the path of the code for messages. The manifest may be in another file or in none."""
+    apart = variant.drafted or variant.code.foreign
+    return display_path(Path(variant.code.file)) if apart else variant.path
+
+
 def read_whole_text(variant: Variant) -> str:
     """Return the text with its local headers. If one cannot be read, leave all of them out; the compiler reports it."""
     try:
@@ -301,6 +354,8 @@ def list_source_lines(variant: Variant) -> dict[tuple[str, int], SourceLine]:
 def has_local_headers(variant: Variant) -> bool:
     """Return whether the code may read headers from outside the toolkit."""
     code = variant.code
+    if variant.is_python:
+        return False
     return code.foreign or bool(code.include) or any(_QUOTED.finditer(variant.text))
 
 

@@ -446,7 +446,9 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         graph: Whether launches were recorded as CUDA graphs.
         no_graph: Why launches cannot be recorded as a graph, in which case no row of the batch uses graphs. Empty if
             they can, or if recording was not tried.
-        libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`.
+        libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`, and of
+            the packages that a Python function declares.
+        setup_seconds: The seconds that the `setup` of a Python function took, which are not part of its time.
         reads_c: Whether the manifest says that the kernel reads C even if beta is 0. If so, C held finite numbers
             instead of NaN before each launch whose result was checked.
         network: Additional values in a row of `gemmbench mlp`.
@@ -491,6 +493,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     graph: bool = False
     no_graph: str = ""
     libraries: dict[str, str] = {}
+    setup_seconds: Seconds | None = None
     reads_c: bool = False
     network: NetworkFacts | None = None
     only_here: str = ""
@@ -520,6 +523,11 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     def is_preliminary(self) -> bool:
         """Whether the row only prepared full measurements: a short load, or a check without timing."""
         return self.phase in (RANKING, CHECK)
+
+    @property
+    def packages(self) -> dict[str, str]:
+        """The versions of the packages that a Python function declares."""
+        return {name: version for name, version in self.libraries.items() if not name.startswith("cublas")}
 
     @property
     def least_bytes(self) -> int:

@@ -28,7 +28,7 @@ class NewOptions:
         help="Write NAME.yaml, a manifest for the code in FILE, and leave FILE unchanged.",
     )
     symbol: str | None = option(
-        "--symbol", metavar="FUNCTION", help="The kernel or launcher in FILE.  [default: the one most like a GEMM]"
+        "--symbol", metavar="FUNCTION", help="The function in FILE to describe.  [default: the one most like a GEMM]"
     )
     tried: bool = option(
         "--try",

@@ -255,6 +255,10 @@ def _describe_method(row: Row) -> Iterator[str]:
     launches += ", which may have begun before the previous product had ended" if record.overlap_unknown else ""
     yield f"Each round has one window of {launches}, {number(window * 1e3)} ms{_describe_gate(row)}."
     yield f"Cache {record.cache}: {_describe_sets(record)}. Data: {record.data}, seed {record.seed}."
+    if record.packages:
+        yield f"Packages: {', '.join(f'{name} {version}' for name, version in record.packages.items())}."
+    if record.setup_seconds:
+        yield f"Preparing B took {number(record.setup_seconds * 1e3)} ms, which is not part of the time."
     if record.ranking:
         yield _describe_ranking(record.ranking)
 

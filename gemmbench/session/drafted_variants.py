@@ -15,7 +15,8 @@ from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.manifest_doubts import explain_loose_bounds, question_columns
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.errors import DeviceError, SpecError, UsageError
-from gemmbench.planning.drafts.draft import Attempt, FoundManifest, NotFound, TriedResult, draft_manifest
+from gemmbench.planning.drafts.draft import MARK, Attempt, FoundManifest, NotFound, TriedResult, draft_manifest
+from gemmbench.planning.drafts.python_draft import draft_python
 from gemmbench.planning.files import display_path, read_code_file
 from gemmbench.planning.manifests.catalog import read_drafted
 from gemmbench.planning.manifests.variant import Variant
@@ -34,6 +35,8 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
     place = display_path(path)
     name = str(path) if path.is_absolute() or str(path).startswith("./") else f"./{path}"
     keep = f"gemmbench new NAME --from {shlex.quote(name)}"
+    if path.suffix == ".py":
+        return _draft_python(text, path, symbol, keep, reporter)
     try:
         found = _find(text, path, symbol)
     except (NotFound, DeviceError) as fault:
@@ -82,6 +85,27 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
     if found.wrong_launch:
         reporter.message(f"  {found.wrong_launch}")
     return replace(variant, wrongly_launched=bool(found.wrong_launch))
+
+
+def _draft_python(text: str, path: Path, symbol: str, keep: str, reporter: Reporter) -> Variant:
+    """Make the variant of a Python file. Doubtful lines of its manifest are reported."""
+    try:
+        draft = draft_python(text, path, path.parent, symbol or None)
+    except UsageError as fault:
+        raise SpecError(display_path(path), None, str(fault).removeprefix(f"{display_path(path)}: ")) from None
+    variant = read_drafted(path, draft.text, text)
+    python, place = variant.python, display_path(path)
+    keys = [word for word, said in (("returns C", python.returns), ("default stream", python.default_stream)) if said]
+    size = [f"only {draft.sizes}"] if draft.sizes else []
+    facts = [*variant.precisions, *variant.layouts, *keys, *size]
+    reporter.message(f"{place} has no manifest; it is called as {python.call} ({', '.join(facts)})")
+    for line in draft.text.splitlines():
+        if MARK in line:
+            assumed, _, doubt = line.partition(f"  {MARK}: ")
+            reporter.message(f"  assumed {assumed}: {doubt}")
+    others = f"; other functions: {', '.join(f'{place}:{name}' for name in draft.others[:_MOST_OTHERS])}"
+    reporter.message(f"  keep or change it: {keep}{others if draft.others else ''}")
+    return variant
 
 
 _COMPILER_ERROR = re.compile(r"(.+?):(\d+)(?::\d+)?: ((?:fatal )?error: .*)")

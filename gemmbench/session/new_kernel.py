@@ -9,6 +9,7 @@ from pathlib import Path
 from gemmbench.backends import registry
 from gemmbench.errors import DeviceError, SpecError, UsageError
 from gemmbench.planning.drafts.draft import Draft, NotFound, draft_manifest
+from gemmbench.planning.drafts.python_draft import draft_python
 from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_code_file, read_text_file
 from gemmbench.planning.manifests.catalog import NAME_LETTERS, SUFFIXES, is_kernel_name, read_variant
 from gemmbench.session.drafted_variants import find_manifest_text
@@ -45,9 +46,8 @@ def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool
     """
     if not is_file(code):
         raise UsageError(f"no file at {printable(str(code))}; correct the path after --from")
-    if code.suffix == ".py":
-        advice = "move the source of its kernel to a .cu file, and give that file after --from"
-        raise UsageError(f"{display_path(code)} is Python, whose strings are not read as CUDA; {advice}")
+    if code.suffix == ".py" and tried:
+        raise UsageError(f"{display_path(code)} is Python, which the CPU device cannot run; leave out --try")
     path = _place(name, code.parent, ".yaml")
     if tried:
         found = find_manifest_text(code, path.parent, symbol)
@@ -55,7 +55,12 @@ def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool
         return NewVariant(
             path, fault=_find_fault(path), effort=f" for {found.kernel}: {found.summary}", sizes=found.sizes
         )
-    draft = _draft(code, path.parent, symbol)
+    is_python = code.suffix == ".py"
+    draft = (
+        draft_python(read_text_file(code), code, path.parent, symbol)
+        if is_python
+        else _draft(code, path.parent, symbol)
+    )
     _write_new(path, draft.text)
     return NewVariant(path, draft, _find_fault(path), sizes=draft.sizes)
 

@@ -250,6 +250,8 @@ def _plan_allowed_shapes(
         shapes = dict.fromkeys((each.problem.M, each.problem.N, each.problem.K) for each in adapted
                                if isinstance(each, Plan))  # fmt: skip
         new = [shape for shape in shapes if shape not in configurations.SHAPES and math.prod(shape) <= _LARGEST_ALLOWED]
+        if not new and not machine.on_cpu:
+            new = list(shapes)[:1]  # rules may allow nothing but one large size
         counted = [configurations.choose_shape(variant, shape) for shape in new]
         found += _plan_problems(
             variant,

@@ -1,19 +1,24 @@
 """The text handed to a compiler: includes, macros, the file with its own line numbers; headers and packages."""
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy
 import pytest
 
 from gemmbench.backends import sources
 from gemmbench.backends.sources import (
     SourceLine,
     compiler_text,
+    describe_packages,
     explain_missing,
     find_header_folder,
     inline_text,
     list_source_lines,
 )
 from gemmbench.errors import BuildError, DeviceError
+from gemmbench.planning.manifests.variant import PythonCall
 from gemmbench.planning.problems import Problem
 
 
@@ -123,3 +128,33 @@ def test_every_line_of_a_text_and_its_headers_is_known_by_file_and_number(make_p
     lines = list_source_lines(variant)
     assert lines["mine.cu", 7] == plain["mine.cu", 7] == SourceLine("cuda/mine.cu", "__global__voidgemm(){}")
     assert lines["mine.h", 2] == SourceLine("mine.h", "intx=1;")
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    """A folder as `pip install --target` fills it, with one package in a folder that a .pth file names."""
+    for path, text in {
+        "mine_dsl/paths/dsl_of_tests/__init__.py": "raise RuntimeError('imported')",
+        "dsl.pth": "# places\nimport os\nmine_dsl/paths\nnowhere\n",
+        "kernels_of_tests/__init__.py": "",
+        "kernels_of_tests_wheel-0.6.5.dist-info/METADATA": "Name: kernels-of-tests-wheel\nVersion: 0.6.5\n",
+        "kernels_of_tests_wheel-0.6.5.dist-info/RECORD": "kernels_of_tests/__init__.py,,\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def test_packages_in_a_folder_are_found_without_importing_them(wheels):
+    assert explain_missing(["dsl_of_tests", "kernels_of_tests"], str(wheels)) == ""
+    assert explain_missing(["kernels_of_tests"]) == ("kernels_of_tests is not installed: pip install kernels_of_tests")
+    missing = explain_missing(["kernels_of_tests", "cutlass_of_tests"], str(wheels))
+    assert missing.startswith(f"cutlass_of_tests is not installed in {wheels}: pip install --target {wheels} cutlass")
+
+
+def test_a_row_names_the_versions_of_its_packages(wheels, make_variant, monkeypatch):
+    python, packages = PythonCall(packages_from=str(wheels)), ("kernels_of_tests", "numpy", "no_such_package")
+    versions = describe_packages(make_variant(kind="python", packages=packages, python=python))
+    assert versions == {"kernels_of_tests": "0.6.5", "numpy": numpy.__version__}
+    monkeypatch.setitem(sys.modules, "kernels_of_tests", SimpleNamespace(__version__="0.7"))
+    assert describe_packages(make_variant(kind="python", packages=packages))["kernels_of_tests"] == "0.7"

@@ -32,7 +32,10 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
         (["run", "naive", "--param", "BX"], "cannot parse --param 'BX'; write --param BM=64,128 or --param all"),
         (["run", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?); known: f32, tf32"),
         (["run", "--layout", "nnn"], "unknown layout 'nnn' (did you mean 'nn'?); known: nn, nt, tn, tt"),
-        (["run", "--sizes", "1k"], "'1k' is not a size; write 1024, 1024x768x512, 512:4096:512 or 64*512"),
+        (
+            ["run", "--sizes", "1k"],
+            "'1k' is not a size; write 1024, 1024x768x512, 512:4096:512, 64*512 or 512+0+33x768x512",
+        ),
         (["run", "--sizes", "16,0"], "size '0': 0 is not positive; a matrix needs at least one row and column"),
         (["run", "--sizes", "-16"], "size '-16': -16 is not positive"),
         (["run", "--sizes", "9999999999"], "size '9999999999': 9999999999 is too large; the largest"),

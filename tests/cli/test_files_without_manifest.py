@@ -676,7 +676,68 @@ def test_a_name_that_is_no_file_is_answered_with_the_nearest(folder, gemmbench, 
     assert said.code == 2 and hint in said.err, said.err
 
 
-def test_text_of_cuda_in_python_is_refused(folder, gemmbench):
-    (folder / "model.py").write_text('source = r"""__global__ void mm() {}"""\n')
+def test_text_of_cuda_in_python_that_no_function_launches_is_refused(folder, gemmbench):
+    (folder / "model.py").write_text('import x\nsource = r"""__global__ void mm() {}"""\n')
     said = gemmbench("new", "kept", "--from", "model.py")
-    assert (said.code, "move the source of its kernel to a .cu file" in said.err) == (2, True)
+    assert said.code == 2
+    assert "model.py: line 2 is CUDA text in a string (mm), which only a function of the file can launch" in said.err
+    assert said.err == gemmbench("verify", "./model.py", "--device", "cpu").err
+
+
+MODEL = """
+import torch
+class ModelNew(torch.nn.Module):
+    def forward(self, A, B):
+        return torch.matmul(A.T, B)
+M, N = 256, 1
+M = 256
+N = 512
+K = 128 * 2
+def get_inputs():
+    return [torch.rand(K, M).cuda(), torch.rand(K, N).cuda()]
+"""
+
+
+def test_a_python_file_is_called_as_it_asks_for_and_its_manifest_is_kept(folder, gemmbench):
+    (folder / "model.py").write_text(MODEL)
+    said = gemmbench("verify", "./model.py", "--device", "fake")
+    assert said.code == 0 and "./model.py" in said.out
+    assert (
+        "model.py has no manifest; it is called as ModelNew().cuda()(A, B) (f32, tn, returns C, only 256x512x256)"
+        in (said.err)
+    )
+    written = gemmbench("new", "kept", "--from", "model.py")
+    assert "gemmbench verify ./kept.yaml --sizes 256x512x256" in written.out
+    kept = gemmbench("verify", "./kept.yaml", "--device", "fake")
+    assert (kept.code, kept.err) == (0, "") and "./kept.yaml" in kept.out
+
+
+def test_a_pass_follows_a_function_that_writes_c_and_none_that_returns_it(folder, gemmbench):
+    (folder / "two.py").write_text("import torch\ndef matmul(a, b): return a @ b\ndef gemm(a, b, out): pass\n")
+    options = "--device", "fake", "--sizes", "33", "--epilogue", "relu"
+    assert gemmbench("verify", "./two.py:gemm", *options).code == 0
+    said = gemmbench("verify", "./two.py:matmul", *options)
+    assert "returns its result, so no pass can apply --epilogue to C" in said.out
+
+
+def test_a_python_function_takes_groups_if_it_says_so(folder, gemmbench):
+    (folder / "mine.py").write_text("import torch\ndef gemm(a, b, c, offsets): pass\n")
+    manifest = (
+        "summary: groups\nfile: mine.py\ncall: gemm(A, B, C, offsets)\nprecisions: f32\nlayouts: nn\nkinds: [{}]\n"
+    )
+    options = "--device", "fake", "--sizes", "5+0+7x33x16"
+    (folder / "grouped.yaml").write_text(manifest.format("groups"))
+    assert gemmbench("verify", "./grouped.yaml", *options).code == 0
+    (folder / "single.yaml").write_text(manifest.format("one"))
+    said = gemmbench("verify", "./single.yaml", *options)
+    assert "is a Python function of one product; its `kinds` has no `groups`" in said.out
+
+
+def test_another_function_of_a_python_file_is_named_after_a_colon(folder, gemmbench):
+    (folder / "two.py").write_text("import torch\ndef matmul(a, b): return a @ b\ndef gemm(a, b, out): pass\n")
+    said = gemmbench("verify", "./two.py:matmul", "--device", "fake")
+    assert (
+        "it is called as matmul(A, B) (f32, nn, returns C)" in said.err and "other functions: two.py:gemm" in said.err
+    )
+    said = gemmbench("verify", "./two.py:mattul", "--device", "fake")
+    assert (said.code, "'mattul' cannot be called as a product (did you mean 'matmul'?)" in said.err) == (2, True)

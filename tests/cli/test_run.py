@@ -37,6 +37,37 @@ def test_every_row_is_a_line_with_all_its_samples_and_the_header_has_the_command
     assert {record.seed for record in found.records} == {3}
 
 
+def test_groups_are_one_launch_or_one_for_each_and_can_be_asked_for_again(gemmbench, saved):
+    call = ["run", "naive", "tiled", "--device", "fake", "--sizes", "20+0+3x4x5", "--epilogue", "bias,relu", *FAST[2:]]
+    said = gemmbench(*call)
+    assert said.code == 0 and "M = 23 (20 + 0 + 3), N = 4, K = 5" in said.out
+    path, rows = saved()
+    assert {(row["M"], row["count"], row["groups"], row["status"]) for row in rows} == {("23", "1", "20+0+3", "ok")}
+    found = {record.variant: record for record in read_results(path).records}
+    assert found["naive"].per_product and not found["tiled"].per_product
+    assert found["tiled"].problem.groups == (20, 0, 3) and found["tiled"].grid == [1, 5, 1]
+    why = gemmbench("show", path, "--explain", "naive").out
+    assert "2 launches, because its manifest does not have `kinds: [one, groups]`" in why
+    assert "--sizes 20+0+3x4x5 " in why
+    planned = gemmbench(*call, "--dry-run").out
+    assert planned.count("20+0+3x4x5 nn f32") == 3 and "20x4x5" not in planned
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ["--layout", "tn"],
+            "layout tn stores A by columns, but each group has whole rows of A; choose --layout nn or nt",
+        ),
+        (["--with-transfers"], "size 20+0+3x4x5: --with-transfers measures single products"),
+    ],
+)
+def test_what_groups_cannot_have_is_refused(gemmbench, options, words):
+    said = gemmbench("run", "tiled", "--device", "fake", "--sizes", "20+0+3x4x5", *options)
+    assert said.code == 2 and words in said.err
+
+
 def test_the_default_sweep_is_quick(gemmbench, saved):
     assert gemmbench("run", "--device", "fake", *FAST).code == 0
     assert {row["variant"] for row in saved()[1]} == {"naive", "tiled", "blocktile_2d", "cublas"}

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from gemmbench.backends.cuda.backend import CudaBackend
 
 
-MEASURED_ONCE = ("arguments_by_value", "citations", "foreign_forms", "hostile", "launchers", "python_variants")
+MEASURED_ONCE = (
+    "arguments_by_value",
+    "citations",
+    "foreign_forms",
+    "hostile",
+    "launchers",
+    "python_forms",
+    "python_variants",
+)
 """The files whose tests look at the same rows."""
 
 

@@ -8,24 +8,26 @@ layouts: [nn]
 args: [M, N, K, alpha, A, B, beta, C, offsets, groups]
 grid:
   - cdiv(N, 16)
-  - cdiv(M, 16)
-  - groups
 block:
   - 16
   - 16
 ---*/
 
-// As a kernel does that guards rows by M alone: what follows the last row of a group belongs to the next one.
+// It guards rows by M alone: what follows the last row of a group belongs to the next one, which is computed before.
 
 extern "C" __global__ void gemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
                                 const int* offsets, int groups) {
-    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
-    const int group = groups - 1 - blockIdx.z, first = offsets[group], rows = offsets[group + 1] - first;
-    if (row >= (rows + 3) / 4 * 4 || first + row >= M || column >= N) return;
-    const float* a = A + size_t(first + row) * K;
-    const float* b = B + size_t(group) * K * N + column;
-    float* c = C + size_t(first + row) * N + column;
-    float sum = 0;
-    for (int k = 0; k < K; ++k) sum += a[k] * b[size_t(k) * N];
-    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+    const int column = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int group = groups - 1; group >= 0; --group) {
+        const int first = offsets[group], rows = offsets[group + 1] - first, end = (rows + 3) / 4 * 4;
+        for (int row = threadIdx.y; row < end && first + row < M && column < N; row += blockDim.y) {
+            const float* a = A + size_t(first + row) * K;
+            const float* b = B + size_t(group) * K * N + column;
+            float* c = C + size_t(first + row) * N + column;
+            float sum = 0;
+            for (int k = 0; k < K; ++k) sum += a[k] * b[size_t(k) * N];
+            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+        }
+        __syncthreads();
+    }
 }

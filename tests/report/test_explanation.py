@@ -68,6 +68,14 @@ def test_a_row_that_short_loads_chose_says_from_how_many_and_what_the_best_two_t
     assert without.endswith(" One of 1 configuration that short loads chose from 32.")
 
 
+def test_a_python_function_names_its_packages_and_the_time_of_its_setup(compare, steady):
+    libraries = {"cublas": "13.1.0", "torch": "2.11.0", "quack": "0.6.5"}
+    (row,) = compare(steady("mine", libraries=libraries, setup_seconds=0.0125)).rows
+    told = dict(explain_in_paragraphs(row))["How"]
+    assert "Packages: torch 2.11.0, quack 0.6.5." in told
+    assert "Preparing B took 12.50 ms, which is not part of the time." in told
+
+
 def test_a_row_that_did_not_run_has_a_reason(comparison):
     lines = explain_row(find_row(comparison, "other"))
     assert [line.partition(":")[0] for line in lines] == ["Row", "Status", "Checked", "Bound", "Again"]

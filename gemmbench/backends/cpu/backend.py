@@ -158,6 +158,7 @@ class CpuExecutable:
     """
 
     choice = no_graph = overlap = ""
+    setup_seconds = 0.0
 
     def __init__(self, launches: BoundStep, threads: BlasThreads, rotation: Rotation):
         self._launches, self._threads, self._rotation = launches, threads, rotation

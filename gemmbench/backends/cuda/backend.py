@@ -18,7 +18,7 @@ from gemmbench.backends.cuda.cublas import ColdTimer, Cublas, MathChoice, list_l
 from gemmbench.backends.cuda.cublaslt import CublasLt
 from gemmbench.backends.cuda.device_memory import ArrayKernels, DeviceMemory, SeparateMemory
 from gemmbench.backends.cuda.driver import load_cubin, load_driver, pack_launch, translate_errors
-from gemmbench.backends.cuda.function_lane import NON_BLOCKING, FunctionLane
+from gemmbench.backends.cuda.function_lane import BLOCKING, NON_BLOCKING, FunctionLane
 from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate, why_gate_is_off
 from gemmbench.backends.cuda.graphs import find_overlap, join_calls, record_graphs, record_turns
 from gemmbench.backends.cuda.launch import Kernel
@@ -30,7 +30,8 @@ from gemmbench.backends.cuda.system import device, nvml
 from gemmbench.backends.cuda.transfer_jobs import CudaJob, HostBuffer
 from gemmbench.backends.cuda.window import Calls, WindowTimer, queue_in_turn
 from gemmbench.backends.jobs import JobStep
-from gemmbench.errors import BuildError, DeviceError
+from gemmbench.errors import BuildError, DeviceError, NotOffered
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
@@ -95,15 +96,22 @@ class CudaBackend:
         self._kernels = ArrayKernels(module, self._stream)
         self._nothing = module.get_function("nothing")
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
-        self._functions = self._make_lane(module, gpu, index, gate)
+        # Python functions launch on a stream of their own, or on the default stream, which another one waits for.
+        self._functions, self._default_functions = (
+            self._make_lane(module, gpu, index, gate, flags) for flags in (NON_BLOCKING, BLOCKING)
+        )
         # Without a gate, times include host time, and taking a reading costs host time.
         self.monitor = nvml.open_monitor(gpu.pci_bus_id()) if gate else None
 
-    def _make_lane(self, helpers: Any, gpu: Any, index: int, gate: bool) -> FunctionLane:
-        stream = self._cuda.Stream(NON_BLOCKING)
+    def _make_lane(self, helpers: Any, gpu: Any, index: int, gate: bool, flags: int) -> FunctionLane:
+        stream, side = self._cuda.Stream(flags), self._cuda.Stream(NON_BLOCKING)
         clock = Clock(helpers.get_function("stamp"), stream, self.device.target.sms)
         barrier = Gate(helpers.get_function("gate"), stream) if gate else None
-        return FunctionLane(stream, clock, barrier, index, partial(nvml.is_shared, gpu.pci_bus_id()), self._flush)
+        is_shared, checksums = partial(nvml.is_shared, gpu.pci_bus_id()), self._kernels.checksums
+        return FunctionLane(stream, clock, barrier, side, index, is_shared, self._flush, checksums)
+
+    def _choose_lane(self, variant: Variant) -> FunctionLane:
+        return self._default_functions if variant.python.default_stream else self._functions
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """Make allocations of these sizes and return them as one memory. Raises OutOfMemory."""
@@ -154,7 +162,7 @@ class CudaBackend:
         """
         with translate_errors((self._cuda.Error, *Kernel.errors), plan.variant.name):
             if plan.variant.is_python:
-                return self._functions.load(plan.variant)
+                return self._choose_lane(plan.variant).load(plan.variant)
             if plan.variant.is_library:
                 return self._library(plan.variant.name, stream)
             if plan.variant.is_launcher:
@@ -189,9 +197,9 @@ class CudaBackend:
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
         with translate_errors(errors, name):
-            calls = join_calls([_step_calls(step, memory) for step in steps])
             if isinstance(steps[0].loaded, PythonFunction):
-                return self._bind_function(steps[0], calls, memory, graph, turns, rotation)
+                return self._bind_function(steps, memory, graph, turns, rotation)
+            calls = join_calls([_step_calls(step, memory) for step in steps])
             calls = replace(calls, overlap=self._find_overlap(steps, calls))
             if graph:
                 calls = record_graphs(calls, self._stream)
@@ -202,11 +210,16 @@ class CudaBackend:
             return WindowTimer(calls, errors, self._stream, clock, gate, rotation, all(known), self._flush)
 
     def _bind_function(
-        self, step: Step, calls: Calls, memory: Memory, graph: bool, turns: int, rotation: Rotation | None
+        self, steps: Sequence[Step], memory: Memory, graph: bool, turns: int, rotation: Rotation | None
     ) -> WindowTimer:
+        """Bind a Python function, and the passes that follow it, which then run on its stream."""
+        step, *passes = steps
+        lane = self._choose_lane(step.plan.variant)
+        moved = [replace(each, loaded=each.loaded.move_to(lane.stream)) for each in passes]
+        calls = join_calls([_step_calls(each, memory) for each in (step, *moved)])
         at = cast(DeviceMemory, memory).address + step.sets[0]["C"]
         result, known = (at, step.plan.problem.operand_bytes("C")), self._note_binding(step)
-        return self._functions.bind(step.loaded, calls, result, known, graph, turns, rotation)
+        return lane.bind(step.loaded, calls, result, known, graph, turns, rotation)
 
     def _find_overlap(self, steps: Sequence[Step], calls: Calls) -> str:
         """Find out whether products overlap if code launches its own kernels.
@@ -248,8 +261,15 @@ class CudaBackend:
         return CudaJob(steps, address, self._streams[:count], cache(self._load_for_job), gate)
 
     def _load_for_job(self, artifact: Artifact, plan: Plan, stream: int) -> Loaded:
-        """Like `load`, but a Python function queues on the job's stream instead of its own."""
+        """Like `load`, but a Python function queues on the job's stream instead of its own.
+
+        Raises NotOffered for a function that cannot do that.
+        """
         if plan.variant.is_python:
+            python = plan.variant.python
+            if python.returns or python.setup or python.default_stream:
+                key = "returns" if python.returns else "setup" if python.setup else "stream"
+                raise NotOffered(f"a Python function with `{key}` in its manifest cannot be part of a job with copies")
             return self._functions.load(plan.variant, self._streams[stream])
         return self.load(artifact, plan, stream)
 
@@ -266,7 +286,8 @@ class CudaBackend:
             self.monitor.close()
             self.monitor = None
         self.__dict__.pop("_flushed", None)
-        del self._stream, self._streams, self._clock, self._gate, self._kernels, self._functions
+        del self._stream, self._streams, self._clock, self._gate, self._kernels
+        del self._functions, self._default_functions
         with suppress(self._cuda.Error):
             # Do not use pop(), because the destructor of a popped primary context calls cuCtxDetach and fails.
             self._context.detach()

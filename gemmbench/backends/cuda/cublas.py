@@ -11,7 +11,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from gemmbench.backends.base import OperandSet
+from gemmbench.backends.cuda.device_memory import DeviceMemory
 from gemmbench.backends.cuda.driver import load_driver
 from gemmbench.backends.cuda.library_variants import (
     CUBLAS_DEFAULT,
@@ -26,6 +29,7 @@ from gemmbench.backends.cuda.library_variants import (
     to_column_major,
 )
 from gemmbench.backends.cuda.window import Calls
+from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
@@ -134,6 +138,25 @@ _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT: cuBLAS chooses
 _SUMS_IN_ACCUMULATOR = 16  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: no f16 or bf16 sums of parts of K
 
 
+_GRAINS = (16, 4)
+
+
+def _check_alignment(problem: Problem, addresses: np.ndarray) -> None:
+    """Raise NotOffered for groups whose matrices cublasGemmGroupedBatchedEx cannot read.
+
+    In 16 bits and TF32 they must begin at multiples of 16 or 4 bytes if a row along K is such a multiple.
+    """
+    if problem.precision_name in ("f32", "f64"):
+        return
+    row = problem.storage("A").nbytes(problem.K)
+    grain = next((each for each in _GRAINS if row % each == 0), 1)
+    if (addresses % grain).any():
+        needed = f"where rows of {row} bytes begin at multiples of {grain} bytes in A, B and C of each group"
+        raise NotOffered(
+            f"cublasGemmGroupedBatchedEx supports {problem.precision_name} only {needed}; choose another N"
+        )
+
+
 class Cublas:
     """A cuBLAS handle that has a private workspace and queues on one stream. `sm` is 90 for 9.0.
 
@@ -159,6 +182,8 @@ class Cublas:
         """
         if self._workspace.reserve(plan.workspace):
             self._api.set_workspace(self._handle, self._workspace.address, self._workspace.nbytes)
+        if plan.problem.groups:
+            return self._fix_groups(plan, sets)
         if not computes_in_f32(plan.problem.precision):
             return self._fix_arguments(plan, sets, "")
         if plan.variant.name == CUBLAS_PEDANTIC.name:
@@ -187,6 +212,36 @@ class Cublas:
 
         queue = tuple(map(bound, sets))
         return Calls(queue, "cublasGemmStridedBatchedEx" if several else "cublasGemmEx", KERNELS, keep=scalars)
+
+    def _fix_groups(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
+        """Fix the arguments of one call for all groups with rows on each operand set. Raises NotOffered, OutOfMemory.
+
+        Each is a group of one product for cuBLAS. It reads their addresses from device memory and all else from the
+        host (cuBLAS documentation, "cublasGemmGroupedBatchedEx").
+        """
+        problem, types = plan.problem, library_types(plan.problem, self._sm)
+        filled = [number for number, rows in enumerate(problem.groups) if rows]
+        shapes = [to_column_major(problem.take(number)) for number in filled]
+        moves = [problem.list_moves(problem.slices[number]) for number in filled]
+        addresses = np.array([[[at[name] + each[name] for each in moves] for name in "BAC"] for at in sets], np.uint64)
+        _check_alignment(problem, addresses)
+        memory = DeviceMemory(addresses.nbytes)
+        memory.write(0, addresses)
+        scalars = [np.full(len(filled), each, types.scalar) for each in (problem.alpha, problem.beta)]
+        names = ("trans_b", "trans_a", "m", "n", "k", "ld_b", "ld_a", "ld_c")
+        arrays = {name: np.array([getattr(each, name) for each in shapes], np.int32) for name in names}
+        sizes = np.ones(len(filled), np.int32)
+        at = {name: array.ctypes.data for name, array in arrays.items()}
+        alpha, beta = (array.ctypes.data for array in scalars)
+        multiply = partial(self._api.gemm_grouped_batched_ex, self._handle, *(at[name] for name in names[:5]), alpha)
+
+        def bound(number: int) -> partial[None]:
+            b, a, c = (memory.address + (3 * number + each) * addresses.strides[1] for each in range(3))
+            factors = b, types.b, at["ld_b"], a, types.a, at["ld_a"], beta
+            return partial(multiply, *factors, c, types.c, at["ld_c"], len(filled), sizes.ctypes.data, types.compute)
+
+        queue = tuple(map(bound, range(len(sets))))
+        return Calls(queue, "cublasGemmGroupedBatchedEx", KERNELS, keep=(memory, scalars, arrays, sizes))
 
     def close(self) -> None:
         """Free the handle and the workspace."""

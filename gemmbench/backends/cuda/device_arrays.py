@@ -27,7 +27,7 @@ _TYPES = {
     "int8": (_SIGNED, 8),
     "int32": (_SIGNED, 32),
 }
-_RANK = 2
+_MOST_DIMENSIONS = 3
 
 
 class _Device(ctypes.Structure):
@@ -57,13 +57,13 @@ class _Managed(ctypes.Structure):
         ("tensor", _Tensor),
         ("context", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
-        ("shape", ctypes.c_int64 * _RANK),
-        ("strides", ctypes.c_int64 * _RANK),
+        ("shape", ctypes.c_int64 * _MOST_DIMENSIONS),
+        ("strides", ctypes.c_int64 * _MOST_DIMENSIONS),
     )
 
 
-def _make_capsule(address: int, shape: Sequence[int], dtype: str, device: int) -> Any:
-    """Return a DLPack capsule of a packed row-major array on a GPU.
+def _make_capsule(address: int, shape: Sequence[int], strides: Sequence[int], dtype: str, device: int) -> Any:
+    """Return a DLPack capsule of an array on a GPU.
 
     The memory belongs to gemmbench. A consumer deletes only its description, using the C library's `free`, which works
     in any thread and after the interpreter has ended.
@@ -73,11 +73,11 @@ def _make_capsule(address: int, shape: Sequence[int], dtype: str, device: int) -
     if not block:
         raise MemoryError("no memory for a DLPack capsule")
     managed = _Managed.from_address(block)
-    managed.shape[:] = list(shape)
-    managed.strides[:] = [prod(shape[axis + 1 :]) for axis in range(_RANK)]
+    managed.shape[: len(shape)] = list(shape)
+    managed.strides[: len(shape)] = list(strides)
     numbers = (block + field.offset for field in (_Managed.shape, _Managed.strides))
     kind = _DataType(*_TYPES[dtype], 1)
-    managed.tensor = _Tensor(address, _Device(CUDA_DEVICE, device), _RANK, kind, *numbers, 0)
+    managed.tensor = _Tensor(address, _Device(CUDA_DEVICE, device), len(shape), kind, *numbers, 0)
     managed.context = None
     managed.deleter = ctypes.cast(libc.free, ctypes.c_void_p)
     return new_capsule(block, _NAME, None)
@@ -93,6 +93,7 @@ def _load_functions() -> tuple[Any, Any]:
     return libc, new_capsule
 
 
+_NAMES = {"A": ("M", "K"), "B": ("K", "N"), "C": ("M", "N")}
 _NUMPY_TYPES = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "int8": "|i1", "int32": "<i4"}
 _INTERFACE_VERSION = 3  # version of the CUDA Array Interface
 
@@ -102,7 +103,8 @@ class GemmProblem:
     """C = alpha op(A) op(B) + beta C, where op(A) is M x K, op(B) is K x N and C is M x N.
 
     `precision` is a name such as `bf16`. If `trans_a` is True, the array A is stored as K x M and used transposed. If
-    `trans_b` is True, the array B is stored as N x K.
+    `trans_b` is True, the array B is stored as N x K. In a batch of `count` products, the first dimension of arrays is
+    `count`. If the rows of A and C belong to `groups`, B has one matrix for each of them.
     """
 
     M: int
@@ -113,33 +115,50 @@ class GemmProblem:
     precision: str
     trans_a: bool
     trans_b: bool
+    count: int = 1
+    groups: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem) -> GemmProblem:
         """Return the problem of a plan."""
         size = problem.M, problem.N, problem.K
         transposed = problem.trans_a, problem.trans_b
-        return cls(*size, problem.alpha, problem.beta, problem.precision_name, *transposed)
+        scalars = problem.alpha, problem.beta
+        return cls(*size, *scalars, problem.precision_name, *transposed, problem.count, problem.groups)
 
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """A packed row-major matrix in GPU memory.
+    """A matrix, or a batch of matrices, in GPU memory.
 
-    `ptr` is the address, `shape` holds the numbers of rows and columns, `dtype` is the name of the element type, such
-    as `bfloat16`, and `device` is the number of the GPU. The array supports DLPack and, if NumPy has the type,
+    `ptr` is the address, `shape` holds the numbers of rows and columns (in a batch after that of matrices), `dtype` is
+    the name of the element type, such as `bfloat16`, and `device` is the number of the GPU. `strides` are in elements,
+    or empty if the array is packed and row-major. The array supports DLPack and, if NumPy has the type,
     `__cuda_array_interface__`. All writes to it are complete, so no stream has to wait.
     """
 
     ptr: int
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     dtype: str
     device: int
+    strides: tuple[int, ...] = ()
 
     @classmethod
-    def at(cls, address: int, shape: tuple[int, int], storage: StorageType, device: int) -> DeviceArray:
-        """Return the array of this shape at an address."""
+    def at(cls, address: int, shape: tuple[int, ...], storage: StorageType, device: int) -> DeviceArray:
+        """Return the packed array of this shape at an address."""
         return cls(address, shape, storage.name, device)
+
+    @classmethod
+    def of(cls, problem: Problem, name: str, axes: Sequence[str], address: int, device: int) -> DeviceArray:
+        """Return the operand A, B or C at an address, as stored or with the dimensions `axes`, such as N, K, L."""
+        operand = problem.operand(name)
+        if not axes:
+            return cls.at(address, operand.shape, operand.storage, device)
+        rows, columns = _NAMES[name][:: -1 if {"A": problem.trans_a, "B": problem.trans_b}.get(name) else 1]
+        sizes = {"M": problem.M, "N": problem.N, "K": problem.K, "L": problem.count}
+        steps = {rows: problem.leading(name), columns: 1, "L": problem.stride(name)}
+        shape, strides = (tuple(each[axis] for axis in axes) for each in (sizes, steps))
+        return cls(address, shape, operand.storage.name, device, strides)
 
     def __dlpack__(
         self,
@@ -152,7 +171,8 @@ class DeviceArray:
         """Return a capsule of this memory. Raises BufferError if a copy or another device is requested."""
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("the array is passed without a copy and stays on its GPU")
-        return _make_capsule(self.ptr, self.shape, self.dtype, self.device)
+        strides = self.strides or tuple(prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+        return _make_capsule(self.ptr, self.shape, strides, self.dtype, self.device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return the device's type and number as defined by DLPack."""
@@ -163,11 +183,12 @@ class DeviceArray:
         """The CUDA Array Interface. Raises AttributeError for types that NumPy does not have."""
         if self.dtype not in _NUMPY_TYPES:
             raise AttributeError(f"NumPy has no {self.dtype}, so there is no __cuda_array_interface__; use DLPack")
+        typestr = _NUMPY_TYPES[self.dtype]
         return {
             "shape": self.shape,
-            "typestr": _NUMPY_TYPES[self.dtype],
+            "typestr": typestr,
             "data": (self.ptr, False),
-            "strides": None,
+            "strides": tuple(int(typestr[-1]) * step for step in self.strides) or None,
             "stream": None,
             "version": _INTERFACE_VERSION,
         }

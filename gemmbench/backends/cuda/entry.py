@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 
 from gemmbench.analysis.occupancy import most_block_shared
-from gemmbench.backends.cuda.library_variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
+from gemmbench.backends.cuda.library_variants import (
+    CUBLAS,
+    CUBLAS_DEFAULT,
+    CUBLAS_GROUPED,
+    CUBLAS_PEDANTIC,
+    CUBLASLT,
+)
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.devices import DeviceChoice
 from gemmbench.backends.registry import BackendEntry
@@ -54,12 +60,12 @@ class CudaEntry(BackendEntry):
 
     def libraries(self) -> tuple[Variant, ...]:
         """Return cuBLASLt, and cuBLAS with the faster math and with each kind of math."""
-        return CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
+        return CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLAS_GROUPED, CUBLASLT
 
     def why_refused(self, variant: Variant) -> str:
         """Explain which packages, headers or libraries a variant lacks."""
         if variant.is_python:
-            return explain_missing(variant.packages)
+            return explain_missing(variant.packages, variant.python.packages_from)
         return probe.why_no_library() if variant.is_library else why_no_headers(variant)
 
     def architecture(self, sm: int, sms: int) -> Target:

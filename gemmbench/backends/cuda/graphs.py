@@ -34,8 +34,9 @@ def join_calls(parts: Sequence[Calls]) -> Calls:
     words = ", then ".join(part.launch for part in parts)
     kernels = sum(part.kernels for part in parts)
     choice = ", ".join(dict.fromkeys(part.choice for part in parts if part.choice))
-    keep = [part.keep for part in parts]
-    return Calls(tuple(queue_in_turn(queue) for queue in queues), words, kernels, keep, choice=choice)
+    keep, function = [part.keep for part in parts], next((part.function for part in parts if part.function), None)
+    queue = tuple(queue_in_turn(queue) for queue in queues)
+    return Calls(queue, words, kernels, keep, choice=choice, function=function)
 
 
 def record_graphs(calls: Calls, stream: Any) -> Calls:

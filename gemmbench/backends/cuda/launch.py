@@ -7,6 +7,7 @@ import os
 import struct
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -321,6 +322,12 @@ class Kernel:
         module = BindingsModule(path) if attributes or maps_by_value else load_cubin(path, arch)
         self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
+
+    def move_to(self, stream: Any) -> Kernel:
+        """Return the same kernels, launched on another stream."""
+        moved = copy(self)
+        moved._stream = stream
+        return moved
 
     def _find_parameter(self, place: int) -> int:
         """Return the offset of a parameter in bytes, which is the same for all launches: they have the same arguments.

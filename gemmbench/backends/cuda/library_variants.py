@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gemmbench.backends.base import MATHS
 from gemmbench.errors import NotOffered, write_pip_line
 from gemmbench.planning.manifests.expressions import parse
-from gemmbench.planning.manifests.variant import MANY, ONE, PADDED, SEPARATE_C, Variant
+from gemmbench.planning.manifests.variant import GROUPS, MANY, ONE, PADDED, SEPARATE_C, Variant
 from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -69,6 +69,16 @@ CUBLAS = Variant(
 CUBLAS_DEFAULT, CUBLAS_PEDANTIC = (
     replace(CUBLAS, name=name, summary=f"cuBLAS, only with {math} f32 math", order=order, precisions=_IN_F32)
     for name, math, order in (("cublas_default", DEFAULT, 1001), ("cublas_pedantic", PEDANTIC, 1002))
+)
+CUBLAS_GROUPED = replace(
+    CUBLAS,
+    name="cublas_grouped",
+    summary="cuBLAS, all groups in one call; f32 uses default math",
+    order=1003,
+    precisions=("f32", "tf32", "f64", "f16", "bf16"),
+    layouts=("nn", "nt"),
+    kinds=(GROUPS, PADDED),
+    source="https://docs.nvidia.com/cuda/cublas/#cublasgemmgroupedbatchedex",
 )
 CUBLASLT = Variant(
     name="cublaslt",

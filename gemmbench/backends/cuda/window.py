@@ -85,7 +85,8 @@ class Calls:
     `queue` holds a callable for each stop of a rotation, which queues one launch on the back end's stream. `launch`
     describes a launch for error messages. `kernels` is the largest number of kernels that a launch may queue. `keep`
     holds whatever must outlive the callables. `graphs`, if any, go `turns` times through all stops, starting at the
-    first. `choice`, `no_graph` and `overlap` have the same meaning as in BoundExecutable.
+    first. `choice`, `no_graph` and `overlap` have the same meaning as in BoundExecutable. `function` is the
+    python_functions.BoundFunction of a Python function; None for other code.
     """
 
     queue: tuple[Callable[[], object], ...]
@@ -97,6 +98,7 @@ class Calls:
     graphs: EqualGraphs | None = None
     no_graph: str = ""
     overlap: str = ""
+    function: Any = None
 
     @property
     def graph_launches(self) -> int:
@@ -164,6 +166,11 @@ class WindowTimer:
     def overlap(self) -> str:
         """See BoundExecutable."""
         return self._calls.overlap
+
+    @property
+    def setup_seconds(self) -> float:
+        """See BoundExecutable."""
+        return 0.0
 
     def queue(self) -> None:
         """Queue the next launch on `stream` without timing it or waiting."""

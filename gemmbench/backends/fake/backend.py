@@ -163,6 +163,7 @@ class FakeExecutable:
     """
 
     choice = ""
+    setup_seconds = 0.0
 
     def __init__(
         self,

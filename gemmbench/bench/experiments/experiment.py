@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from gemmbench.backends.base import Artifact, Backend, ProfilableExecutable
+from gemmbench.backends.sources import describe_packages
 from gemmbench.bench.estimate import count_fixed_bytes
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.context import ExperimentContext
@@ -120,7 +121,8 @@ class DeviceExperiment:
                 trial.scratch = Scratch(self.backend, trial.chain.steps)
         libraries = self.backend.loaded_libraries()
         for trial in self.trials:
-            trial.libraries = libraries
+            packages = (describe_packages(step.variant) for step in trial.chain.steps if step.variant.is_python)
+            trial.libraries = dict(libraries, **dict(item for each in packages for item in each.items()))
 
     def _measure_accuracy(self, setup: Setup) -> None:
         """Count the inputs that each row classifies correctly, if the labels are known."""

@@ -74,4 +74,5 @@ class Setup:
         with self.context.announce_row(trial.number, chain.compiles_when_bound):
             bound = self.backend.bind(chain.name, steps, memory, graph=graph, mode=mode, rotation=rotation, turns=turns)
         trial.choice, trial.overlap, trial.no_graph = bound.choice, bound.overlap, trial.no_graph or bound.no_graph
+        trial.setup_seconds = bound.setup_seconds
         return AnnouncedExecutable(bound, trial.number, self.context.announce)

@@ -50,7 +50,8 @@ class Trial:
 
     Once the chain is loaded, `scratch` holds its workspaces on the device. `choice` is the library's choice. `no_graph`
     is the reason why launches cannot be recorded as a graph. `overlap` tells whether products overlap although no
-    manifest says so. `libraries` holds the versions of loaded libraries. `product_class` and `product_error` are
+    manifest says so. `setup_seconds` is how long a function prepared B. `libraries` holds the versions of loaded
+    libraries and of the packages of Python functions. `product_class` and `product_error` are
     findings of the check of single products. If `turns` is not 0, windows are CUDA graphs with that number of turns
     over the operand sets. `audited` is the checksum of the result on the first set, once an audit has found it right.
     `replays` has one entry for each block. `accuracy` is the fraction of test digits that a network recognizes. `alone`
@@ -65,6 +66,7 @@ class Trial:
     choice: str = ""
     no_graph: str = ""
     overlap: str = ""
+    setup_seconds: float = 0.0
     libraries: Mapping[str, str] = field(default_factory=dict)
     status: str = "ok"
     reason: str = ""
@@ -201,6 +203,7 @@ def make_record(trial: Trial, batch: ChainBatch, count: SetCount) -> Record:
         only_here=trial.chain.only_here,
         workspace=trial.workspace,
         libraries=dict(trial.libraries),
+        setup_seconds=trial.setup_seconds or None,
         phase=batch.phase,
         batch=batch.index,
         batch_key=batch.key,

@@ -53,9 +53,10 @@ class _Groups(Products):
 
     def find_unwritten(self) -> _Cause | None:
         """Find groups, or the last rows of groups, that hold what C held before the launch, if others do not."""
-        wrong, lost = self.wrong, self._list_unwritten_rows()
-        if not lost.size or not np.array_equal(lost, wrong.suspects) or lost.size == self.problem.rows:
+        wrong = self.wrong
+        if not self._are_unwritten() or len(wrong.suspects) == self.problem.rows:
             return None
+        lost = wrong.suspects  # of which those that were not compared are taken to be like the others
         slices, (group, row) = self.problem.slices, find_products(self.problem, lost)
         numbers = [int(number) for number in np.unique(group)]
         counts = {number: int((group == number).sum()) for number in numbers}
@@ -71,11 +72,12 @@ class _Groups(Products):
             return numbers[0], "last rows of groups", f"{cause}: look at the guard on the rows of a group"
         return None
 
-    def _list_unwritten_rows(self) -> np.ndarray:
-        wrong = self.wrong
+    def _are_unwritten(self) -> bool:
+        """Whether all wrong rows among those that were compared were never written."""
+        wrong, is_wrong = self.wrong, self.wrong.mask.any(axis=1)
         before = wrong.operands["C"][wrong.rows].astype(np.float64)
         kept = (wrong.got == before).all(axis=1) if wrong.beta else np.zeros(len(wrong.rows), bool)
-        return np.asarray(wrong.rows[(wrong.unwritten.all(axis=1) | kept) & wrong.mask.any(axis=1)])
+        return bool((wrong.unwritten.all(axis=1) | kept)[is_wrong].all())
 
     def find_origin(self) -> _Cause | None:
         """Find rows that were made from other rows of A or C, or with the B of another group."""
@@ -147,24 +149,40 @@ class _Groups(Products):
         (group,) = (int(each) for each in find_products(self.problem, np.array([row]))[0])
         a, got = self._a[row].astype(np.float64), wrong.got[position, columns]
         base = wrong.beta * wrong.operands["C"][row, columns].astype(np.float64) if wrong.beta else 0.0
-        sums = np.tensordot(a, self._b[:, :, columns].astype(np.float64), (0, 1))
-        sizes = np.tensordot(np.abs(a), np.abs(self._b[:, :, columns]).astype(np.float64), (0, 1))
+        candidates = self._list_candidates(group)
+        b = self._b[candidates][:, :, columns].astype(np.float64)
+        sums, sizes = np.tensordot(a, b, (0, 1)), np.tensordot(np.abs(a), np.abs(b), (0, 1))
         if (found := _find_first(self._fit(got, wrong.alpha * sums + base, sizes))) is not None:
-            return _Origin(row, group, row, found, row)
+            return _Origin(row, group, row, candidates[found], row)
         if wrong.beta:
-            own = wrong.alpha * sums[group]
+            own = wrong.alpha * sums[0]
             states = (wrong.beta * c[:, columns].astype(np.float64) for c in self._list_states_of_c())
-            fits = np.logical_or.reduce([self._fit(got, own + initial, sizes[group]) for initial in states])
+            fits = np.logical_or.reduce([self._fit(got, own + initial, sizes[0]) for initial in states])
             if (found := _find_first(fits)) is not None:
                 return _Origin(row, group, row, group, found)
-        if self.problem.rows * self.problem.K * len(columns) * len(self._b) > _MOST_TERMS:
-            return None
-        for other in dict.fromkeys([group, *range(len(self._b))]):
-            b = self._b[other][:, columns].astype(np.float64)
-            sums, sizes = self._a.astype(np.float64) @ b, np.abs(self._a.astype(np.float64)) @ np.abs(b)
+        rows = self._list_rows(row, group, len(candidates) * len(columns))
+        others = self._a[rows].astype(np.float64)
+        for other, expert in zip(candidates, b, strict=True):
+            sums, sizes = others @ expert, np.abs(others) @ np.abs(expert)
             if (found := _find_first(self._fit(got, wrong.alpha * sums + base, sizes))) is not None:
-                return _Origin(row, group, found, other, row)
+                return _Origin(row, group, int(rows[found]), other, row)
         return None
+
+    def _list_rows(self, row: int, group: int, columns: int) -> np.ndarray:
+        """Return the rows of A that may have been read for a row: all, or those at the same place in each group."""
+        if self.problem.rows * self.problem.K * columns <= _MOST_TERMS:
+            return np.arange(self.problem.rows)
+        first = np.array(self.problem.offsets)
+        same = first + (row - first[group])
+        return np.unique(same[(same >= 0) & (same < self.problem.rows)])
+
+    def _list_candidates(self, group: int) -> list[int]:
+        """Return the groups whose B a row may have been multiplied with: all, its own first, unless there are many."""
+        count = len(self._b)
+        if count * self.problem.K <= _MOST_TERMS >> 8:
+            return list(dict.fromkeys([group, *range(count)]))
+        near = (group - 1, group + 1, 0, count - 1, count - 1 - group)
+        return list(dict.fromkeys([group, *(each for each in near if 0 <= each < count)]))
 
     def _list_states_of_c(self) -> list[np.ndarray]:
         """Return C from before the launch and, if known completely, from after it. Either may have been read."""

@@ -36,9 +36,9 @@ EXACT = Exactness()
 _FULL_CHECK_LIMIT = 1024**3
 """The largest M N K for which every element is compared."""
 _VECTORS = 32
-_ROWS, _LEAST_ROWS, _MOST_ROWS = 128, 4, 1 << 13
+_ROWS, _LEAST_ROWS, _MOST_ROWS, _MOST_GROUP_ROWS = 128, 4, 1 << 13, 1 << 8
 """The most rows to compare in a product of a large problem, the fewest if there are many products, and the most in
-total.
+total, of a batch and of groups.
 """
 _CHUNK = 1 << 19  # elements converted to float64 at a time
 _MAP_ROWS = 16
@@ -104,7 +104,8 @@ class Reference:
         problem = self.problem
         if self.chosen is not None:
             return self.chosen
-        most = min(_ROWS, max(_LEAST_ROWS, _MOST_ROWS // len(problem.slices)))
+        total = _MOST_GROUP_ROWS if problem.groups else _MOST_ROWS
+        most = min(_ROWS, max(_LEAST_ROWS, total // len(problem.slices)))
         if self.compares_all:
             return np.arange(problem.rows)
         heights = {each.M for each in problem.slices}

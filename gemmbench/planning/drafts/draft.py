@@ -76,7 +76,7 @@ def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 _PACKAGES = {"cutlass": ("cutlass/", "cute/"), "cublas": ("cublas",)}
-_MOST_HEADERS = 100
+_MOSTHEADERS = 100
 """The most distinct headers to look for."""
 _FURTHEST = 3
 """The number of parent folders in which to look for headers."""
@@ -85,7 +85,7 @@ _FURTHEST = 3
 def find_include_items(text: str, path: Path, home: Path) -> list[str]:
     """Return the items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
     written = dict.fromkeys(quoted or angled for quoted, angled in _INCLUDE.findall(text))
-    found = list(written)[:_MOST_HEADERS]
+    found = list(written)[:_MOSTHEADERS]
     packages = [name for name, heads in _PACKAGES.items() if any(header.startswith(heads) for header in found)]
     folders = dict.fromkeys(_find_folder(header, path.parent.resolve()) for header in found)
     return [*(os.path.relpath(folder, home.resolve()) for folder in folders if folder), *packages]
@@ -203,7 +203,7 @@ def _rename(
 
 
 MARK = "# check"
-_HEAD = "# A draft by `gemmbench new`: check the lines marked `check`, then remove the marks."
+HEAD = "# A draft by `gemmbench new`: check the lines marked `check`, then remove the marks."
 _WIDEST = 100
 _MULTIPLES, _SQUARE_SIZE = "512x256x384", "384"
 """Multiples of most tiles. The three sizes differ, because some mistakes show only then."""
@@ -332,7 +332,7 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
 def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the manifest."""
     function = facts.function
-    yield from (_HEAD, f"summary: {quote_text(function.name)}", f"file: {quote_text(file)}")
+    yield from (HEAD, f"summary: {quote_text(function.name)}", f"file: {quote_text(file)}")
     yield from _write_list("include", [Guess(quote_text(each)) for each in includes])
     yield _wrap(f"{'symbol' if function.is_kernel else 'host'}: {_write_symbol(facts)}")
     yield from _write_list("args", [Guess(_quote_argument(each.text), each.doubt) for each in facts.arguments])

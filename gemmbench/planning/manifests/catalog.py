@@ -27,8 +27,8 @@ from gemmbench.planning.files import (
 )
 from gemmbench.planning.manifests.card_costs import check_parameters, read_costs_files
 from gemmbench.planning.manifests.code_keys import find_code_file
-from gemmbench.planning.manifests.kernel_code import parse_module
 from gemmbench.planning.manifests.manifest import ManifestReader
+from gemmbench.planning.manifests.python_code import parse_module
 from gemmbench.planning.manifests.variant import Pick, Variant
 from gemmbench.planning.yaml_document import parse_document
 
@@ -92,23 +92,31 @@ def _read_kernel_file(path: Path) -> Variant:
 def read_drafted(path: Path, manifest: str, text: str) -> Variant:
     """Make the variant of a code file from a manifest that is not in any file. Raises SpecError."""
     document = parse_document(manifest, f"{display_path(path)} (drafted manifest)")
-    return replace(ManifestReader(document, path, follow_links(path), text).read(), drafted=True)  # as `file` names it
+    module = parse_module(text, display_path(path)) if path.suffix == ".py" else None
+    reader = ManifestReader(document, path, follow_links(path), text, module)
+    return replace(reader.read(), drafted=True)  # as `file` names it
 
 
 def _read_manifest_file(path: Path) -> Variant:
     document = parse_document(read_text_file(path), display_path(path))
     code = find_code_file(document, path.parent)
-    if code.suffix == ".py":
-        raise document.error_at(
-            ("file",), f"file: {code.name} has its manifest in its docstring; give that file instead"
-        )
-    return ManifestReader(document, path, code, read_code_file(code)).read()
+    if code.suffix != ".py":
+        return ManifestReader(document, path, code, read_code_file(code)).read()
+    text = read_text_file(code)
+    if _has_python_manifest(text):
+        message = f"file: {code.name} has its manifest in its docstring; give that file instead"
+        raise document.error_at(("file",), message)
+    return ManifestReader(document, path, code, text, parse_module(text, display_path(code))).read()
 
 
 def _read_python_file(path: Path) -> Variant:
     location, text = display_path(path), read_text_file(path)
     module = parse_module(text, location)
-    return ManifestReader(parse_document(module.manifest, location, module.first_line), path, path, text, module).read()
+    if module.docstring is None:
+        how = "the file must begin with a docstring of YAML lines, or be described in a .yaml file with `file:`"
+        raise NoManifest(location, 1, f"no manifest: {how}")
+    document = parse_document(module.docstring, location, module.first_line)
+    return ManifestReader(document, path, path, text, module).read()
 
 
 READERS: dict[str, Callable[[Path], Variant]] = {
@@ -125,6 +133,18 @@ SUFFIXES = tuple(READERS)
 
 _FILE_KEY = re.compile(r"^file:([^#\n]+)", re.MULTILINE)
 _DOCSTRING_KEY = re.compile(r"^(?:[rR]?[\"']+)?(?:summary|precisions|params):", re.MULTILINE)
+
+
+def _has_any_manifest(path: Path, text: str) -> bool:
+    """Return whether a file of code has a manifest."""
+    return _has_python_manifest(text) if path.suffix == ".py" else _has_manifest(text)
+
+
+def _has_python_manifest(text: str) -> bool:
+    """Return whether a Python text has a line of a manifest, which is in its docstring."""
+    return _DOCSTRING_KEY.search(text) is not None
+
+
 _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
@@ -152,7 +172,7 @@ def _is_variant(path: Path, described: set[Path]) -> bool:
     if path.suffix == ".yaml":
         return True
     if path.suffix == ".py":
-        return _DOCSTRING_KEY.search(_read_text(path) or "summary:") is not None
+        return _has_python_manifest(_read_text(path) or "summary:")
     text = _read_text(path) if follow_links(path) in described else None
     return text is None or _has_manifest(text)
 
@@ -182,7 +202,7 @@ def is_path(name: str) -> bool:
     return Path(name).suffix in (*SUFFIXES, *_CODE) and (os.sep in name or is_file(Path(name)))
 
 
-_CODE = (".cu", ".cuh")
+_CODE = (".cu", ".cuh", ".py")
 """The suffixes of files that need no manifest."""
 
 
@@ -326,7 +346,7 @@ class Catalog:
     def _read_path(self, name: str) -> Variant:
         """Return the variant of the file that a path names. The file may need a draft."""
         path, kernel = self._paths[name], _split_kernel(name)[1]
-        if self._draft and path.suffix in _CODE and not _has_manifest(text := read_code_file(path)):
+        if self._draft and path.suffix in _CODE and not _has_any_manifest(path, text := read_code_file(path)):
             _check_end(text, display_path(path))
             return self._draft(path, kernel)
         if kernel:

@@ -1,14 +1,9 @@
-"""Finds what the code of a kernel defines: symbols in C++ text, and the function of a Python module."""
+"""Finds what the C++ text of a kernel defines."""
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from gemmbench.errors import SpecError, nearest
-from gemmbench.planning.yaml_document import Document
 
 # A pattern that begins with plain letters, without \b, is found many times faster.
 _GLOBAL = re.compile(r"__global__\b")
@@ -87,50 +82,3 @@ def split_template(symbol: str) -> tuple[str, Sequence[str]]:
         else:
             parts[-1] += letter
     return name.strip(), tuple(part.strip() for part in parts)
-
-
-FUNCTION = "gemm"
-ARGUMENTS = ("problem", "A", "B", "C", "stream")
-"""The arguments with which `gemm` is called. Its parameters follow, passed by name."""
-
-
-@dataclass(frozen=True)
-class PythonModule:
-    """The manifest of a module, which begins on line `first_line`, and the module's syntax tree."""
-
-    manifest: str
-    first_line: int
-    tree: ast.Module
-
-
-def parse_module(text: str, location: str) -> PythonModule:
-    """Find the manifest of a module. Raises SpecError."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as fault:
-        raise SpecError(location, fault.lineno, f"not valid Python: {fault.msg}") from None
-    except (ValueError, RecursionError, MemoryError) as fault:
-        raise SpecError(location, None, f"not valid Python: {fault or 'nested too deeply'}") from None
-    manifest = ast.get_docstring(tree, clean=False)
-    if manifest is None:
-        raise SpecError(location, 1, "no manifest: the file must begin with a docstring of YAML lines")
-    return PythonModule(manifest, tree.body[0].lineno, tree)
-
-
-def check_function(module: PythonModule, document: Document, params: Sequence[str]) -> None:
-    """Raise SpecError unless the module has a `gemm` that takes these parameters."""
-    wanted = f"{FUNCTION}({', '.join(ARGUMENTS)}, **params)"
-    functions = {each.name: each for each in module.tree.body if isinstance(each, ast.FunctionDef)}
-    if FUNCTION not in functions:
-        raise document.error_at((), f"no function `{FUNCTION}`{nearest(FUNCTION, functions)}; define `def {wanted}`")
-    function = functions[FUNCTION]
-    arguments = function.args
-    positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-    if len(positional) < len(ARGUMENTS) and not arguments.vararg:
-        taken = ", ".join(positional) or "nothing"
-        raise SpecError(document.location, function.lineno, f"`{FUNCTION}` takes {taken}; define `def {wanted}`")
-    by_name = [*positional[len(ARGUMENTS) :], *(each.arg for each in arguments.kwonlyargs)]
-    for name in params:
-        if name not in by_name and not arguments.kwarg:
-            message = f"params.{name}: `{FUNCTION}` has no argument {name}{nearest(name, by_name)}; add it, or **params"
-            raise document.error_at(("params", name), message)

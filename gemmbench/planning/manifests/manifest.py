@@ -26,8 +26,6 @@ from gemmbench.planning.manifests.expressions import (
     Expression,
 )
 from gemmbench.planning.manifests.kernel_code import (
-    PythonModule,
-    check_function,
     has_includes,
     is_unmangled,
     list_kernels,
@@ -36,9 +34,11 @@ from gemmbench.planning.manifests.kernel_code import (
     split_template,
 )
 from gemmbench.planning.manifests.manifest_model import HostFields, Manifest
+from gemmbench.planning.manifests.python_code import PythonModule, read_python_call
 from gemmbench.planning.manifests.sections import LaunchFields, SectionReader, read_lets
 from gemmbench.planning.manifests.variant import (
     COMPUTES,
+    DEFAULT_STREAM,
     EPILOGUES,
     GROUPS,
     KINDS,
@@ -48,6 +48,7 @@ from gemmbench.planning.manifests.variant import (
     STORAGES,
     Call,
     Launch,
+    PythonCall,
     TensorMap,
     Values,
     Variant,
@@ -86,11 +87,11 @@ _CUDA = ("grid", "block", "pdl", "cluster", *_LIMITS, *_COMPILED, *_CALLED)
 _LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", "maps_by_value", *_LIMITS, "epilogue", "approx")
 _DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",), "python": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
+_ONLY_PYTHON = ("packages", "packages_from", "call", "setup", "returns", "stream", "views")
 _NOT_PYTHON = (
-    "kinds",
     *_OPTIONAL,
     *_ONE_LAUNCH,
-    *_COMPILED,
+    *_COMPILED[1:],
     "args",
     "storage",
     "host",
@@ -169,6 +170,7 @@ class ManifestReader:
             text=self.text,
             code=read_code(self.document, manifest, sections, self.code, self.path.parent),
             call=self.read_call(sections),
+            python=self.read_python_call(),
         )
 
     @property
@@ -221,6 +223,12 @@ class ManifestReader:
             host_workspace=workspace.host if isinstance(workspace, HostFields) else "",
         )
 
+    def read_python_call(self) -> PythonCall:
+        """Return how the function of a Python module is called."""
+        if self.module is None:
+            return PythonCall()
+        return read_python_call(self.document, self.manifest, self.module, self.path.parent)
+
     def check_keys(self) -> None:
         """Raise SpecError for unknown words, and for keys that exclude each other."""
         manifest = self.manifest
@@ -238,6 +246,8 @@ class ManifestReader:
                 if name in manifest.epilogue[:index]:
                     raise self.document.error_at(("epilogue", index), f"epilogue: {name} occurs twice; name it once")
         self.check_words("storage", [manifest.storage], STORAGES)
+        if manifest.stream:
+            self.check_words("stream", [manifest.stream], (DEFAULT_STREAM,))
         self.check_combinations()
 
     def check_groups(self) -> None:
@@ -265,16 +275,17 @@ class ManifestReader:
                 if (key,) in self.document.lines:
                     message = f"{key}: a .cpp file has no {key}, because it contains one host function; remove it"
                     raise self.document.error_at((key,), message)
-        if self.manifest.packages and self.module is None:
-            raise self.document.error_at(("packages",), "packages: only a .py file has packages; remove it")
+        for key in _ONLY_PYTHON if self.module is None else ():
+            if (key,) in self.document.lines:
+                raise self.document.error_at((key,), f"{key}: only a Python function has {key}; remove it")
         if self.manifest.computes == "mlp":
             self.refuse_keys(f"computes: {self.manifest.computes}", (*_OPTIONAL, *_CALLED))
-        if self.manifest.file:
+        if self.manifest.file and self.module is None:
             self.refuse_keys("file", ("epilogue", "approx"))  # no macro tells that code which one a launch wants
         if self.manifest.workspace is None:
             self.refuse_orphans()
         if self.module is not None:
-            self.check_module(self.module)
+            self.check_module()
         elif self.manifest.pick:
             self.refuse_keys("pick", _CODE)
         elif self.manifest.host:
@@ -291,13 +302,16 @@ class ManifestReader:
         elif not self.manifest.symbol:
             raise self.document.error_at((), "missing key `symbol`: the name of the kernel")
 
-    def check_module(self, module: PythonModule) -> None:
-        """Raise SpecError for keys that a Python function cannot have, and for a function with the wrong arguments."""
+    def check_module(self) -> None:
+        """Raise SpecError for keys that a Python function cannot have."""
         for key in _NOT_PYTHON:
             if (key,) in self.document.lines:
                 message = f"{key}: a .py file has no {key}, because its function launches by itself; remove it"
                 raise self.document.error_at((key,), message)
-        check_function(module, self.document, tuple(self.manifest.params))
+        for index, kind in enumerate(self.manifest.kinds):
+            if kind not in (ONE, MANY, GROUPS):
+                message = f"kinds: a Python function takes packed rows and no D; remove {kind}"
+                raise self.document.error_at(("kinds", index), message)
 
     def refuse_keys(self, present: str, keys: tuple[str, ...]) -> None:
         for key in keys:

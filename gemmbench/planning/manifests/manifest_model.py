@@ -126,7 +126,22 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             `bf16x3`, `tf32` or `bf16` for a kernel that computes float32 from products of fewer bits. Its rows
             are listed without being ranked. A weaker class that is not declared is `wrong`.
         packages: Packages that a `.py` file imports, such as `[torch, triton]`. If one is not installed, its
-            rows are skipped.
+            rows are skipped. The results file has their versions.
+        packages_from: A folder to import the packages from, relative to this manifest, as `pip install --target
+            FOLDER` fills it. It comes before the usual places.
+        call: How to call a Python function, if not as `gemm(problem, A, B, C, stream, **params)`: a call such as
+            `matmul(A, B)`, `kernel(A, B, out=C)` or `ModelNew().cuda()(A, B)`. It may read `A`, `B`, `C`, `alpha`,
+            `beta`, `M`, `N`, `K`, `count`, `groups`, `offsets`, `stream`, `problem`, `prepared`, the `params` and
+            all names of the file. Operands are PyTorch tensors if the file or `packages` names torch, otherwise
+            CuPy arrays. What precedes the last parenthesis is evaluated once.
+        returns: `true` if the function returns the result in new memory instead of writing it to C.
+        stream: `default` for a function that launches on the default stream of CUDA. It is timed without a CUDA
+            graph.
+        setup: A call such as `pack(B)`, made once for each content of B and never timed. `call` reads its value as
+            `prepared`. It cannot see A. The results file has its time.
+        views: The dimensions of operands as the function sees them, such as `{B: [N, K]}` for a transposed B or
+            `{A: [M, K, L], B: [N, K, L], C: [M, N, L]}`, where L is the number of products. The default is how they
+            are stored.
         source: The origin of the kernel: a link or a title.
     """
 
@@ -173,4 +188,10 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     accesses: list[str] = []
     product_class: str = msgspec.field(name="class", default="")
     packages: list[str] = []
+    packages_from: str = ""
+    call: str = ""
+    returns: bool = False
+    stream: str = ""
+    setup: str = ""
+    views: dict[str, Any] = {}
     source: str = ""

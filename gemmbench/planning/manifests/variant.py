@@ -96,12 +96,38 @@ class Call:
         """Return whether the kernels take alpha, beta or an operand. With the standard signature, they take all."""
         return not self.args or any(argument.role == role for _, _, argument in self.list_arguments())
 
-    def takes_scalars(self, alpha: float, beta: float) -> bool:
-        """Return whether the kernels can use this alpha and beta. If they take none, only 1 and 0 are possible."""
-        return (alpha == 1 or self.takes("alpha")) and (beta == 0 or self.takes("beta"))
+
+DEFAULT_STREAM = "default"
+
+
+@dataclass(frozen=True)
+class PythonCall:
+    """How to call the function of a Python module.
+
+    `call` is the call as Python text; "" stands for `gemm(problem, A, B, C, stream, **params)`. `setup` is the call
+    that prepares B, and `reads` are the operands, scalars and sizes that both read. If it `returns` the result, it does
+    not write C. With `default_stream`, it launches on the default stream of CUDA. `views` are the dimensions of
+    operands in the order in which the function sees them, such as (N, K). `library` is "torch", "cupy" or "": the
+    package whose arrays `call` passes and the function returns. `packages_from` is the folder of its packages; "" for
+    the usual places.
+    """
+
+    call: str = ""
+    setup: str = ""
+    reads: tuple[str, ...] = ()
+    returns: bool = False
+    default_stream: bool = False
+    views: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    library: str = field(default="", compare=False)
+    packages_from: str = field(default="", compare=False)
+
+    def takes(self, role: str) -> bool:
+        """Return whether the call passes alpha, beta or an operand; `gemm` gets all."""
+        return not self.call or role in self.reads
 
 
 _STANDARD_CALL = Call()
+_GEMM_CALL = PythonCall()
 _NO_CODE = Code()
 
 
@@ -229,8 +255,8 @@ class Variant:
     `kinds` are the values of KINDS that it accepts. Other batches and groups are launched product by product.
     `kind` is "kernel" for CUDA code (which runs on a GPU, and on the CPU device in coroutines), "host" for a `.cpp`
     file, "launcher" for a host function that launches CUDA code itself, "python" for a Python function that launches
-    and needs the packages `packages`, and "library" for libraries such as cuBLAS. `devices` are the back ends that can
-    run it.
+    and needs the packages `packages` (`python` says how it is called), and "library" for libraries such as cuBLAS.
+    `devices` are the back ends that can run it.
 
     `params` pairs each name with its values, the default first. `arch` is empty unless the code runs only on certain
     architectures ("90a"). `launch` is the last kernel that it launches, and `before` are the others. `epilogue` is what
@@ -289,6 +315,7 @@ class Variant:
     text: str = field(default="", repr=False)
     code: Code = _NO_CODE
     call: Call = _STANDARD_CALL
+    python: PythonCall = _GEMM_CALL
     fault: str = ""
     unsupported: str = ""
     drafted: bool = False
@@ -341,9 +368,17 @@ class Variant:
         return self.kind == "launcher"
 
     def takes_scalars(self, precision: Precision, alpha: float, beta: float) -> bool:
-        """Return whether it can use this alpha and beta. Libraries multiply sums of integers only by 0 and 1."""
+        """Return whether it can use this alpha and beta. Code that takes none of them can use only 1 and 0.
+
+        Libraries multiply sums of integers only by 0 and 1.
+        """
         few = self.is_library and precision.is_exact
-        return self.call.takes_scalars(alpha, beta) and (not few or {alpha, beta} <= {0, 1})
+        fitting = (alpha == 1 or self.takes("alpha")) and (beta == 0 or self.takes("beta"))
+        return fitting and (not few or {alpha, beta} <= {0, 1})
+
+    def takes(self, role: str) -> bool:
+        """Return whether its code takes alpha, beta or an operand."""
+        return self.python.takes(role) if self.is_python else self.call.takes(role)
 
     def list_fused(self, precision: Precision) -> tuple[str, ...]:
         """Return the steps of an epilogue that it applies itself. Libraries apply none to integers."""

@@ -206,8 +206,8 @@ def make_problems(
 def _choose_scalars(variant: Variant, kind: str) -> tuple[float, float]:
     precision = find_precision(kind)
     if precision.is_exact:
-        return _WHOLE if variant.takes_scalars(precision, *_WHOLE) else (1.0, float(variant.call.takes("beta")))
-    return ALPHA if variant.call.takes("alpha") else 1.0, BETA if variant.call.takes("beta") else 0.0
+        return _WHOLE if variant.takes_scalars(precision, *_WHOLE) else (1.0, float(variant.takes("beta")))
+    return ALPHA if variant.takes("alpha") else 1.0, BETA if variant.takes("beta") else 0.0
 
 
 _SEVERAL = 3

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from gemmbench.errors import UsageError
+from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.epilogues import SOFTMAX, fuse_steps
 from gemmbench.planning.manifests.card_costs import FittedCosts, find_fitted
 from gemmbench.planning.manifests.catalog import read_variant
@@ -115,10 +115,18 @@ def _plan_whole(
     return _plan_passes(_make_plan(problem, variant, config, device, target), target, refuses)
 
 
+_MOST_PROCESSES = 64
+"""The most groups that the CPU device launches one by one: each has a process of its own."""
+
+
 def _plan_groups(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, refuses: Refusal
 ) -> Plan | Skip:
     """Plan a launch for each group that has rows."""
+    filled = sum(map(bool, problem.groups))
+    if filled > _MOST_PROCESSES and not (target.is_gpu or variant.is_library):
+        reason = f"would need a process for each of its {filled} groups, and may have {_MOST_PROCESSES}"
+        return Skip(problem, variant, config, device, f"{reason}; its `kinds` has no `{GROUPS}`")
     parts: list[Plan] = []
     known: dict[Problem, Plan | Skip] = {}
     for number, rows in enumerate(problem.groups):
@@ -213,6 +221,10 @@ def evaluate_costs(variant: Variant, pick: Pick, names: Names) -> dict[str, int]
 def _plan_pick(problem: Problem, variant: Variant, device: str, target: Target, refuses: Refusal) -> Plan | Skip:
     """Plan the first row of `pick` that matches and can run, under the name of `variant`."""
     reason = f"no row of its `pick` matches this problem ({variant.path})"
+    try:
+        find_fitted(variant, target.card, problem.precision_name)
+    except SpecError as fault:  # other variants can run
+        return Skip(problem, variant, Config(), device, str(fault))
     for found in _order_picks(variant, problem, target):
         if isinstance(found, Excluded):
             reason = str(found)

@@ -51,17 +51,17 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
             return (
                 f"multiplies {problem.precision_name} only by an alpha and a beta of 0 or 1; choose --alpha 1 --beta 0"
             )
-        fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.call.takes(name)]
-        return f"{' and '.join(fixed)}: its `args` has no such argument"
-    if problem.epilogue and variant.is_python:
-        return "is a Python function, and --epilogue works with kernels and libraries only"
+        fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.takes(name)]
+        return f"{' and '.join(fixed)}: its `{'call' if variant.is_python else 'args'}` has no such argument"
+    if problem.epilogue and variant.python.returns:
+        return "returns its result, so no pass can apply --epilogue to C; only functions that write C can be followed"
     return explain_unfit_device(variant, target)
 
 
 def _explain_unsuitable_shape(problem: Problem, variant: Variant) -> str:
     """Explain why a variant computes none of one product, batches and groups here; "" if it does."""
-    if problem.groups and variant.is_python:
-        return "is a Python function, and groups work with kernels and libraries only"
+    if problem.groups and variant.is_python and GROUPS not in variant.kinds:
+        return "is a Python function of one product; its `kinds` has no `groups`"
     wanted = GROUPS if problem.groups else MANY if problem.count > 1 else ONE
     if ONE in variant.kinds or wanted in variant.kinds:
         return ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gemmbench.bench.record import NetworkFacts
 from gemmbench.errors import UsageError, nearest
 from gemmbench.report.columns import detail_columns, kernel_columns
-from gemmbench.report.columns.column import CAVEAT, Column, pick_columns
+from gemmbench.report.columns.column import CAVEAT, GROUPS, Column, pick_columns
 from gemmbench.report.columns.kernel_columns import is_final, show_if_valid
 from gemmbench.report.flags import flag_letters
 from gemmbench.report.row import Row
@@ -112,6 +112,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     *kernel_columns.BEST,
     CAVEAT,
     detail_columns.INVARIANCE,
+    GROUPS,
 )
 """The columns of the CSV and JSON exports, in order. New columns may be added only at the end."""
 

@@ -103,11 +103,6 @@ class AnyRow(Protocol):
 
 PROBLEM: tuple[Column[Problem], ...] = (
     Column("count", "products of a batch; 1 for a single product", lambda problem: problem.count),
-    Column(
-        "groups",
-        "rows of each group, such as 512+0+33; empty if there are none",
-        lambda problem: "+".join(map(str, problem.groups)),
-    ),
     Column("M", "rows of C", lambda problem: problem.M),
     Column("N", "columns of C", lambda problem: problem.N),
     Column("K", "dimension that is summed over", lambda problem: problem.K),
@@ -129,6 +124,11 @@ CAVEAT: Column[AnyRow] = Column(
     "caveat",
     f"`{ON_CPU}`, for rows of a run without a GPU",
     lambda row: row.environment.caveat or None,
+)
+GROUPS: Column[AnyRow] = Column(
+    "groups",
+    "rows of each group, such as 512+0+33; empty if there are none",
+    lambda row: "+".join(map(str, row.record.problem.groups)),
 )
 IDENTITY: tuple[Column[AnyRow], ...] = (
     Column("run", "id of the run, as in the name of its file", lambda row: row.environment.run),

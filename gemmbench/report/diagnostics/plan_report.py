@@ -57,11 +57,12 @@ def report_network_plans(title: str, rows: PlannedRows, estimate: Estimate, devi
 def _describe_plan(chain: Chain) -> list[str]:
     plan = chain.steps[0]
     name = f"{chain.name} + pass" if chain.passed else chain.name
-    return [str(plan.problem), name, str(plan.config) or "-", plan.device, *_describe_geometry(plan)]
+    return [str(chain.problem), name, str(plan.config) or "-", plan.device, *_describe_geometry(plan)]
 
 
 def _describe_geometry(plan: Plan) -> list[str]:
-    grid, block = (plan.geometry.grid, plan.geometry.block) if plan.geometry else ((), ())
+    one = plan.geometry if plan.group is None else None  # those of other groups differ
+    grid, block = (one.grid, one.block) if one else ((), ())
     return ["x".join(map(str, extent)) or "-" for extent in (grid, block)]
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda.python_functions import forget_module
+from gemmbench.backends.cuda.python_modules import forget_module
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import Code, Variant
 from gemmbench.planning.plans.expansion import make_plans
@@ -61,9 +61,9 @@ def make_function(make_variant, tmp_path):
     """A Python variant of a text, whose module is forgotten at the end."""
     made = []
 
-    def make(text, path="cuda/mine.py"):
+    def make(text, path="cuda/mine.py", **changed):
         code = Code(str(tmp_path / "mine.py"))
-        made.append(make_variant("mine", kind="python", text=text, path=path, code=code))
+        made.append(make_variant("mine", kind="python", text=text, path=path, code=code, **changed))
         return made[-1]
 
     yield make

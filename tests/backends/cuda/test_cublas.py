@@ -17,6 +17,7 @@ from gemmbench.backends.cuda.cublaslt import CublasLt, _Matmul, list_fp8_attribu
 from gemmbench.backends.cuda.library_variants import (
     CUBLAS,
     CUBLAS_DEFAULT,
+    CUBLAS_GROUPED,
     CUBLAS_PEDANTIC,
     CUBLASLT,
     DEFAULT,
@@ -114,6 +115,45 @@ def test_other_streams_measure_nothing_and_use_what_the_first_has_chosen(asked):
     first.calls(make_plan(), SETS)
     calls = other.calls(make_plan(), SETS)
     assert calls.choice == PEDANTIC and compute_types(calls, asked) == [COMPUTE_PEDANTIC, COMPUTE_PEDANTIC]
+
+
+def test_groups_with_rows_are_one_call_with_their_addresses_on_the_device(asked, stub_pycuda):
+    written = []
+    stub_pycuda(mem_alloc=lambda nbytes: 1 << 40, memcpy_htod=lambda at, array: written.append((at, array.copy())))
+    problem = Problem(9, 8, 4, "nt", groups=(4, 0, 5), alpha=2.0, beta=0.5)
+    plan = Plan(problem, CUBLAS_GROUPED, Config(), "cuda", "90", None)
+    calls = Cublas(STREAM, 90, EITHER).calls(plan, SETS)
+    del asked[:]
+    for queue in calls.queue:
+        queue()
+    ((place, addresses),) = written
+    assert place == 1 << 40 and addresses.tolist() == [
+        [[0x20000, 0x20000 + 2 * 128], [0x10000, 0x10000 + 4 * 16], [0x30000, 0x30000 + 4 * 32]],
+        [[0x50000, 0x50000 + 2 * 128], [0x40000, 0x40000 + 4 * 16], [0x60000, 0x60000 + 4 * 32]],
+    ]
+
+    def read(at, kind=ctypes.c_int):
+        return list((kind * 2).from_address(at))
+
+    for number, call in enumerate(asked):
+        name, handle, trans_b, trans_a, m, n, k, alpha, b, _, ld_b, a, _, ld_a, beta, c, _, ld_c, count, sizes, kind = (
+            call
+        )
+        assert (name, handle, count, kind) == ("gemm_grouped_batched_ex", 1, 2, COMPUTE_32F)
+        assert [read(each) for each in (trans_b, trans_a, m, n, k)] == [[1, 1], [0, 0], [8, 8], [4, 5], [4, 4]]
+        assert [read(each) for each in (ld_b, ld_a, ld_c, sizes)] == [[4, 4], [4, 4], [8, 8], [1, 1]]
+        assert (read(alpha, ctypes.c_float), read(beta, ctypes.c_float)) == ([2.0, 2.0], [0.5, 0.5])
+        assert [each - (1 << 40) for each in (b, a, c)] == [48 * number, 48 * number + 16, 48 * number + 32]
+    assert len(asked) == 2
+
+
+def test_groups_that_begin_inside_a_word_are_not_offered_in_16_bits(asked):
+    problem = Problem(9, 3, 8, "nn", "bf16", groups=(4, 0, 5))
+    plan = Plan(problem, CUBLAS_GROUPED, Config(), "cuda", "90", None)
+    with pytest.raises(
+        NotOffered, match="supports bf16 only where rows of 16 bytes begin at multiples of 16 bytes in A"
+    ):
+        Cublas(STREAM, 90, EITHER).calls(plan, SETS)
 
 
 def test_the_workspace_is_as_large_as_that_of_the_largest_kernel(asked):

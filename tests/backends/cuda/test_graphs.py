@@ -1,6 +1,7 @@
 """Several launches as one, as calls on a queue."""
 
 import gc
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -25,7 +26,8 @@ def test_the_calls_of_one_plan_stay_as_they_are():
 
 def test_several_plans_are_launched_in_order_on_each_operand_set():
     log = []
-    joined = join_calls([calls("a", log), calls("b", log, kernels=2)])
+    joined = join_calls([replace(calls("a", log), function="a function"), calls("b", log, kernels=2)])
+    assert joined.function == "a function"
     for launch in joined.queue:
         launch()
     assert log == ["a0", "b0", "a1", "b1"]

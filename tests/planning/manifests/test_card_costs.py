@@ -10,7 +10,7 @@ from gemmbench.planning.manifests.card_costs import RegionCosts, find_costs_file
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Target
+from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.problems import Problem
 
 BARE = {"symbol": None, "grid": None, "block": None, "body": ""}
@@ -145,6 +145,14 @@ def test_a_fault_of_a_file_is_named_with_its_line_and_what_to_do(write_kernel, t
         find_fitted(variant, "nvidia-h100", "f32")
     assert fault.value.location == display_path(find_costs_file(tmp_path / "kernels/best.cu", "nvidia-h100"))
     assert fault.value.line == line and fault.value.fault.startswith(message)
+
+
+def test_a_pick_with_a_broken_file_for_its_card_is_skipped_with_the_fault(write_kernel, tmp_path):
+    variant = read(write_kernel, tmp_path, h100="card: X\nfitted: 1\n")
+    chosen = [(variant, list_configurations(variant, {}))]
+    plans = [make_plans([Problem(9, 9, 9)], chosen, "cuda", {"cuda": each}, lambda *_: "")[0] for each in (H100, H200)]
+    assert isinstance(plans[0], Skip) and "nvidia-h100.yaml:2: unknown key 'fitted'" in plans[0].reason
+    assert isinstance(plans[1], Plan)
 
 
 def test_what_is_written_is_read_again(write_kernel, tmp_path):

@@ -165,7 +165,7 @@ NEAREST = "unknown name 'BNN' (did you mean 'BN'?); known: BM, BN, M, N, K, BYTE
         ("pdl:", {**PDL, "launches": TWO, "min_sm": "90"}, "pdl: cannot be combined with `launches`; remove it"),
         ("pdl:", {**PDL, "host": "run"}, "pdl: cannot be combined with `host`; remove it"),
         ("pdl:", {**PDL, "pick": ["variant: tiled"]}, "pdl: cannot be combined with `pick`; remove it"),
-        ("packages:", {"packages": "[torch]"}, "packages: only a .py file has packages; remove it"),
+        ("packages:", {"packages": "[torch]"}, "packages: only a Python function has packages; remove it"),
         ("BM:", {"params": {"BM": "[8, 16, 8]"}}, "params.BM: duplicate value 8 in [8, 16, 8]"),
         ("grid:", {"grid": ["1"] * 4}, "grid: 4 expressions; give 1 to 3"),
         ("block:", {"block": ["1"] * 4}, "block: 4 expressions; give 1 to 3"),

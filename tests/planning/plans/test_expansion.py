@@ -72,6 +72,13 @@ def test_a_group_that_a_rule_refuses_is_named(plans):
     assert skip.problem.groups == (16, 0, 5)
 
 
+def test_the_cpu_device_launches_few_groups_one_by_one(plans, cpu):
+    many = Problem(65, 60, 7, groups=(1,) * 65)
+    assert len(plans(many, {}, **TILED)[0].parts) == 65
+    why = reason(plans(many, {}, target=cpu, **TILED))
+    assert why == "would need a process for each of its 65 groups, and may have 64; its `kinds` has no `groups`"
+
+
 def test_a_kernel_of_groups_alone_takes_nothing_else(plans):
     only = {**TILED, "kinds": "[groups]"}
     assert isinstance(plans(Problem(21, 60, 7, groups=(16, 5)), {}, **only)[0], Plan)

@@ -1,0 +1,88 @@
+"""Wrong groups: what is said of them, also of many rows, where only some are compared."""
+
+import numpy as np
+import pytest
+
+from gemmbench.bench.operands.products import view_factor
+from gemmbench.bench.verify import reference
+from gemmbench.bench.verify.reference import make_reference
+from gemmbench.planning.problems import Problem
+
+SMALL = Problem(60, 24, 40, "nt", alpha=1.5, groups=(20, 0, 16, 24))
+LARGE = Problem(3000, 24, 40, groups=(900, 1100, 0, 1000))
+
+
+def compute(found, experts=None, first=None, rows=slice(None)):
+    """The sums of all rows; group g has the B of group experts[g], and its rows of A begin at first[g]."""
+    problem = found.problem
+    a, b = found.operands["A"].astype(np.float64), view_factor(problem, found.operands, "B").all.astype(np.float64)
+    experts, first = experts or range(len(problem.groups)), first or problem.offsets
+    parts = [a[first[group] : first[group] + height] @ b[experts[group]] for group, height in enumerate(problem.groups)]
+    return (found.alpha * np.concatenate(parts)).astype(np.float32)
+
+
+@pytest.fixture(params=[SMALL, LARGE], ids=["small", "large"])
+def found(request, monkeypatch):
+    """The reference of groups on integers; of the large one only some rows are compared."""
+    monkeypatch.setattr(reference, "_FULL_CHECK_LIMIT", 100_000)
+    made = make_reference(request.param, "ints", 1, request.param.alpha, 0.0)
+    assert made.compares_all == (request.param is SMALL)
+    return made
+
+
+def test_right_groups_are_right_and_one_wrong_element_is_found(found):
+    right = compute(found)
+    assert found.check_exact(right).ok and found.is_exactly_right(right)
+    for group in (0, 3):
+        wrong = right.copy()
+        wrong[found.problem.offsets[group] + 7, 5] += 1
+        check = found.check_exact(wrong)
+        assert not check.ok and not found.is_exactly_right(wrong)
+        assert check.message.startswith(f"1 of 4 groups wrong; group {group}: ")
+
+
+def test_the_b_of_another_group_is_named(found):
+    check = found.check_exact(compute(found, experts=[0, 1, 2, 1]))
+    assert check.diagnosis.cause == "B of other group"
+    assert "rows of group 3 were multiplied with the B of group 1" in check.message
+
+
+def test_rows_of_a_that_begin_elsewhere_are_named(found):
+    first = list(found.problem.offsets)
+    first[3] = first[0]
+    check = found.check_exact(compute(found, first=first))
+    assert check.diagnosis.cause == "A of other group"
+    assert f"the A of group 3 was read from row 0 on instead of row {found.problem.offsets[3]}" in check.message
+
+
+def test_the_rows_of_another_group_are_named(found):
+    wrong = compute(found)
+    begin = found.problem.offsets[3]
+    wrong[begin : begin + 16] = wrong[:16]
+    check = found.check_exact(wrong)
+    assert check.diagnosis.cause == "other group"
+    assert f"row {begin} of C, which belongs to group 3, holds row 0 of group 0" in check.message
+
+
+def test_a_group_that_was_never_written_is_named(found):
+    wrong = compute(found)
+    wrong[found.problem.offsets[3] :] = np.nan
+    check = found.check_exact(wrong)
+    assert check.diagnosis.cause == "product never written" and "group 3 was never written" in check.message
+
+
+def test_the_last_rows_of_groups_are_named():
+    made = make_reference(SMALL, "ints", 1, SMALL.alpha, 0.0)
+    wrong = compute(made)
+    for end in SMALL.offsets[1:]:
+        wrong[end - 2 : end] = np.nan
+    check = made.check_exact(wrong)
+    assert check.diagnosis.cause == "last rows of groups"
+    assert "the last 2 rows of each group were never written" in check.message
+
+
+def test_real_numbers_have_the_same_causes():
+    made = make_reference(SMALL, "uniform", 1, SMALL.alpha, 0.0)
+    assert made.check_rounding(compute(made)).ok
+    check = made.check_rounding(compute(made, experts=[0, 1, 0, 3]))
+    assert "rows of group 2 were multiplied with the B of group 0" in check.message

@@ -1,0 +1,179 @@
+"""Python functions as people write them, on a GPU: each key of the manifest, hostile twins, no manifest."""
+
+import json
+import shutil
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.gpu.foreign_runs import gemmbench, run_among_healthy
+from tests.gpu.test_python_variants import IS_SHARED, need
+
+FOLDER = Path(__file__).parents[1] / "foreign" / "python"
+WRITTEN = Path(__file__).parents[1] / "foreign" / "python_as_written"
+SIZE = "35x129x133"
+HONEST = (
+    "returns_result",
+    "returns_transposed_memory",
+    "returns_from_cupy",
+    "returns_alpha_beta",
+    "default_stream_declared",
+    "joins_its_stream",
+    "prepares_b",
+    "views_of_operands",
+    "takes_batches",
+)
+NO_GRAPHS = {
+    "default_stream_declared": "launches on the default stream, which cannot be recorded as a CUDA graph",
+    "prepares_b": "prepares B before launches",
+}
+APART = (*NO_GRAPHS, "joins_its_stream", "returns_from_cupy")
+"""Functions that are timed in a run of their own, because no row is a graph where one cannot be recorded."""
+NOTHING = "computed nothing: it returned an earlier result, or memory that it did not write"
+HOSTILE = {
+    "returns_first_result": ("failed", NOTHING),
+    "remembers_addresses": ("failed", NOTHING),
+    "returns_one_buffer": ("failed", "returned the same memory for several launches"),
+    "returns_from_side_stream": (
+        "failed",
+        "launched on another stream: its result was there while the stream was held",
+    ),
+    "setup_computes_product": ("wrong", ""),
+    "setup_raises": ("failed", "setup_raises.py:16: ValueError: cannot pack 133 rows"),
+    "returns_part_of_a": ("failed", "returned the memory of its argument A; allocate the result"),
+    "returns_unwritten": ("wrong", "never written"),
+    "returns_lazy": ("failed", "Lazy; return a torch.Tensor"),
+    "returns_wrong_type": ("failed", "returned an array of float16; C is float32"),
+    "returns_wrong_shape": ("failed", "returned an array of 129x35; C is 35x129"),
+    "returns_on_host": ("failed", "returned an array on cpu; return it on the GPU of A and B"),
+    "patches_clock": ("failed", "patches_clock.py replaces Event.time_since of code that measures and compares"),
+    "patches_comparison": ("failed", "replaces numpy.array_equal of code that measures and compares"),
+    "patches_copy": ("failed", ""),  # it computes nothing in its call, and it replaces what reads its result
+    "returns_nothing": ("failed", "returned nothing; return a torch.Tensor"),
+}
+
+
+def run(folder, names):
+    limits = "--max-time", "0.2", "--compile-limit", "120", "--launch-limit", "20"
+    return run_among_healthy(folder, names, "--kernels", FOLDER, "--sizes", SIZE, "--rounds", "10", *limits)
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """Functions that are right, by name."""
+    need("torch", "cupy")
+    recorded = [name for name in HONEST if name not in APART]
+    return run(tmp_path_factory.mktemp("recorded"), recorded) | run(tmp_path_factory.mktemp("apart"), list(APART))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """Functions whose results cannot be trusted."""
+    need("torch")
+    return run(tmp_path_factory.mktemp("hostile"), list(HOSTILE))
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_a_function_that_is_right_is_ok_and_names_its_packages(honest, name):
+    row = honest[name]
+    assert row["status"] == "ok", row["reason"]
+    assert row["libraries"]["cupy" if name == "returns_from_cupy" else "torch"].count(".") >= 1
+
+
+@pytest.mark.parametrize("name", [name for name in HONEST if name not in APART])
+def test_what_is_returned_is_recorded_as_a_graph(honest, name):
+    row = honest[name]
+    if IS_SHARED and not row["graph"]:
+        pytest.skip("launches were not short beside other tests: run pytest without -n")
+    assert (row["graph"], row["no_graph"]) == (True, "")
+
+
+@pytest.mark.parametrize("name", NO_GRAPHS)
+def test_a_function_that_cannot_be_recorded_says_why_and_is_behind_the_gate(honest, name):
+    row = honest[name]
+    assert not row.get("graph") and NO_GRAPHS[name] in row["no_graph"]
+    assert row.get("gated", True)
+
+
+def test_the_time_of_setup_is_in_its_row_alone(honest):
+    assert honest["prepares_b"]["setup_seconds"] > 0
+    assert not any(row.get("setup_seconds") for name, row in honest.items() if name != "prepares_b")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_function_ends_in_its_row_with_its_cause(hostile, name):
+    status, words = HOSTILE[name]
+    assert hostile[name]["status"] == status, hostile[name]["reason"]
+    assert words in hostile[name]["reason"]
+
+
+@pytest.mark.parametrize("name", [name for name in HONEST if name != "takes_batches"])
+def test_a_function_is_right_at_every_usual_size(tmp_path, name):
+    need("torch", "cupy")
+    done = gemmbench(tmp_path, "verify", FOLDER / f"{name}.py", "--sizes", f"1,17,{SIZE},300x200x100")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_function_that_takes_batches_gets_all_products_at_once(tmp_path):
+    need("torch")
+    done = gemmbench(tmp_path, "verify", FOLDER / "takes_batches.py", "--sizes", f"{SIZE},3*{SIZE}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("name", "precision"), [("takes_groups", "f32"), ("grouped_mm", "bf16")])
+def test_a_function_of_groups_gets_all_groups_at_once(tmp_path, name, precision):
+    need("torch")
+    if name == "grouped_mm" and not hasattr(import_module("torch"), "_grouped_mm"):
+        pytest.skip("this PyTorch has no _grouped_mm")
+    command = "verify", FOLDER / f"{name}.py", "--sizes", "64+0+40+1x128x96", "--precision", precision
+    done = gemmbench(tmp_path, *command)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_pass_follows_a_function_that_writes_c_on_its_stream(tmp_path):
+    need("torch")
+    epilogue = "--sizes", SIZE, "--epilogue", "bias,relu"
+    done = gemmbench(tmp_path, "verify", FOLDER / "takes_batches.py", *epilogue)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = gemmbench(tmp_path, "run", FOLDER / "takes_batches.py", "tiled", *epilogue, "--max-time", "0.2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = gemmbench(tmp_path, "verify", FOLDER / "returns_result.py", *epilogue)
+    assert "returns its result, so no pass can apply --epilogue to C" in done.stdout
+
+
+def test_a_function_without_batches_is_called_for_each_product(tmp_path):
+    need("torch")
+    done = gemmbench(tmp_path, "verify", FOLDER / "returns_result.py", "--sizes", f"3*{SIZE}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "packages"),
+    [
+        ("model_new", ("torch",)),
+        ("submission", ("torch",)),
+        ("submission_in_place", ("torch",)),
+        ("triton_function", ("torch", "triton")),
+    ],
+)
+def test_a_file_as_it_was_written_gets_a_verdict_in_one_command(tmp_path, monkeypatch, name, packages):
+    need(*packages)
+    if name == "model_new" and shutil.which("ninja") is None:
+        pytest.skip("load_inline needs ninja")
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
+    done = gemmbench(tmp_path, "verify", WRITTEN / f"{name}.py", "--compile-limit", "400")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "has no manifest; it is called as" in done.stderr
+
+
+def test_a_file_as_it_was_written_is_timed(tmp_path):
+    need("torch")
+    command = "run", WRITTEN / "submission.py", "--sizes", "256", "--precision", "f16", "--rounds", "4"
+    done = gemmbench(tmp_path, *command, "--max-time", "0.2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["status"] for row in rows if row["row"] == "record" and row["variant"].endswith("submission.py")] == [
+        "ok"
+    ]
