@@ -149,9 +149,10 @@ def launch(tmp_path):
         for symbol, geometry in plan.launches:
             numbers += [*geometry.grid[:2], geometry.threads, CLUSTERS.get(symbol, own)]
         for tensor in plan.tensor_maps:
-            numbers += (
-                [*tensor.shape, *tensor.strides, *tensor.box, tensor.swizzle, tensor.operand, tensor.offset] if tensor else UNUSED
-            )
+            if tensor is None:
+                numbers += UNUSED
+                continue
+            numbers += [*tensor.shape, *tensor.strides, *tensor.box, tensor.swizzle, tensor.operand, tensor.offset]
         done = subprocess.run(
             [program, ".", *map(str, numbers)],
             cwd=tmp_path,
