@@ -14,13 +14,13 @@ from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.record import Record
 from gemmbench.bench.selection import LARGEST
 from gemmbench.errors import UsageError
-from gemmbench.planning.manifests.variant import ALL, Variant
+from gemmbench.planning.manifests.variant import ALL, GROUPS, MANY, PADDED, SEPARATE_C, Variant
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem, make_problem
-from gemmbench.planning.sizes import Groups, check_plans
+from gemmbench.planning.sizes import Groups, Many, check_plans
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import Sweep
@@ -131,7 +131,8 @@ def verify_kernels(
             records += map(runs.explain, measure_sweep(runner, session.compilers, swept))
         if series and not is_ended():
             records = add_invariance(session, series, records, policy)
-        note = _note_left_out(verified, selection, machine, every)
+        notes = _note_left_out(verified, selection, machine, every), _name_untried_forms(verified, selection)
+        note = "; ".join(filter(None, notes))
         ran = {record.variant for record in records if record.status in ("ok", "wrong")}
         unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
         wrongly_launched = tuple(variant.name for variant in variants if variant.wrongly_launched)
@@ -327,6 +328,25 @@ def _note_left_out(variants: Sequence[Variant], selection: Selection, machine: M
     more = [count_noun(count, f"more {what}") for count, what in ((left, "combination"), (unchanged, "configuration"))
             if count]  # fmt: skip
     return f"{only}--all checks {' and '.join(more)}" if more else ""
+
+
+_FORM_WORDS = {MANY: "batches", GROUPS: "groups", PADDED: "padded rows", SEPARATE_C: "D apart from C"}
+
+
+def _name_untried_forms(variants: Sequence[Variant], selection: Selection) -> str:
+    """Return which declared forms are not tried because sizes or a form are given; "" if none."""
+    if selection.sizes is None and not any(selection.form.values()):
+        return ""
+    shapes = selection.sizes.shapes if selection.sizes else ()
+    asked = {
+        kind for kind, type_ in ((MANY, Many), (GROUPS, Groups)) if any(isinstance(each, type_) for each in shapes)
+    }
+    asked |= {kind for kind, value in ((PADDED, selection.ld), (SEPARATE_C, selection.separate_c)) if value}
+    kernels = [variant for variant in variants if not variant.is_library]
+    declared = {kind for variant in kernels for kind in variant.kinds} - asked
+    words = [word for kind, word in _FORM_WORDS.items() if kind in declared]
+    words += ["epilogues"] if not selection.epilogue and any(variant.epilogue for variant in kernels) else []
+    return f"not tried: {', '.join(words)}; verify without --sizes tries them" if words else ""
 
 
 def _plan_problems(
