@@ -250,7 +250,10 @@ def _split_names(what: str, names: str | Sequence[str], least: int = 1) -> tuple
         raise UsageError(f"{what}: {names!r} is not text or a list of names")
     if len(listed) < least:
         raise UsageError(f"{what}: empty; give at least one")
-    return tuple(part.strip() for each in listed for part in each.split(","))
+    names = tuple(part.strip() for each in listed for part in each.split(","))
+    if least and not all(names):
+        raise UsageError(f"{what}: empty name in '{','.join(listed)}'; give at least one, as in a,b")
+    return names
 
 
 Cache = Literal["cold", "hot"]
