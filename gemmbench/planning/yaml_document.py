@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -58,6 +58,8 @@ class Document:
                 message, path = _describe_unknown_key(unknown[1], inside), (*path, unknown[1])
             elif missing := re.match(r"Object missing required field `(.+)`", message):
                 message = f"missing key `{missing[1]}`"
+            elif message.startswith("Expected") and (form := _describe_form(model, path)):
+                message, path = form, path[:1]
             elif message.startswith("Invalid enum value"):
                 message += _list_known(inside, path[-1])
             name = ".".join(str(step) for step in path)
@@ -75,6 +77,13 @@ def _complete_lists(value: Any, kind: Any) -> Any:
         return value
     kinds = {field.encode_name: field.type for field in msgspec.structs.fields(models[0])}
     return {key: _complete_lists(each, kinds.get(key)) for key, each in value.items()}
+
+
+def _describe_form(model: type[msgspec.Struct], path: Path) -> str:
+    """Describe what a key or an item of its list may be if the model has words for it in `forms`, else ""."""
+    forms: Mapping[str, str] = getattr(model, "forms", {})
+    is_whole = len(path) == 1 or (len(path) == len(("key", 0)) and isinstance(path[1], int))
+    return forms.get(str(path[0]), "") if is_whole else ""
 
 
 def _describe_unknown_key(name: str, model: type[msgspec.Struct]) -> str:

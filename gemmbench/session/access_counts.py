@@ -68,8 +68,11 @@ def count_accesses(
 def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> list[str]:
     """Describe how each of these rows of the CPU device would differ from the first on a GPU, one sentence per row.
 
-    Rows whose kernels cannot be counted are left out.
+    Rows whose kernels cannot be counted are left out. The kernels are counted for one large product, which says
+    nothing of batches and groups.
     """
+    if any(record.problem.count > 1 or record.problem.groups for record in records):
+        return []
     architecture = Architecture(_USUAL_ARCHITECTURE, USUAL_SMS[int(_USUAL_ARCHITECTURE)])
     counted: list[CountedKernel] = []
     for record in records:

@@ -31,6 +31,7 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
         ),
         (["run", "naive", "--param", "BX"], "cannot parse --param 'BX'; write --param BM=64,128 or --param all"),
         (["run", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?); known: f32, tf32"),
+        (["run", "--layout", ""], "layouts: empty name in ''; give at least one"),
         (["run", "--layout", "nnn"], "unknown layout 'nnn' (did you mean 'nn'?); known: nn, nt, tn, tt"),
         (
             ["run", "--sizes", "1k"],

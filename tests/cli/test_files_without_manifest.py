@@ -431,6 +431,8 @@ def test_a_kernel_with_a_single_size_fails_if_it_tests_that_in_vain(verify):
         ("row >= M || N < col", "`N < col` at mine.cu:4 lets col = N through; write `N <= col`"),
         ("!(row <= M && col <= N)", "`row <= M` and `col <= N` at mine.cu:4 let row = M and col = N through; "
          "write `row < M` and `col < N`"),
+        ("row > M) return; int ldd = N; if (ldd > N || col >= N",
+         "`row > M` at mine.cu:4 lets row = M through; write `row >= M`"),
         ("row >= M + 1 || col >= N", "it writes outside C, so a guard on M is missing or wrong"),
         ("row > M - 1 || col > N - 1", ""),
     ],

@@ -182,3 +182,9 @@ def test_a_comparison_on_the_cpu_begins_with_what_differs_on_a_gpu(gemmbench):
         "(132 SMs at 1.98 GHz) tiled takes at least 15.4 ms, naive_rows at least 140 ms. naive_rows.cu:"
     )
     assert "load of A: the threads of a warp read 64 bytes in 16 sectors of 32 bytes, because neighbouring" in first
+
+
+@pytest.mark.parametrize("size", ["5+0+3x16x16", "2*16"])
+def test_a_comparison_of_batches_or_groups_says_nothing_of_one_large_product(gemmbench, size):
+    said = gemmbench("compare", "naive_rows", "tiled", "--device", "cpu", "--sizes", size, "--rounds", "2")
+    assert said.code == 0 and "tiled" in said.out and "On a GPU" not in said.out, said.out + said.err

@@ -192,6 +192,8 @@ def _find_losing_loop(body: _Body, cause: str) -> _Loop | None:
     return next(iter([*early, *(inside if cause.startswith("every") else ())]), outer)
 
 
+_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\s*=(?!=)([^;,]*)")
+_COUNTED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:\+=|-=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
 _STRICT = {"<=": "<", ">": ">=", ">=": ">", "<": "<="}
 
 
@@ -222,9 +224,14 @@ def explain_loose_bounds(variant: Variant) -> str:
 
 
 def _list_loose_bounds(body: _Body) -> Iterator[_LooseBound]:
-    """Yield comparisons of a whole name with a size; not of two sizes, nor in a loop that counts from 1."""
+    """Yield comparisons of a whole name with a size.
+
+    The name is an index of a thread or a counter, but not of a loop that counts from 1: other numbers, such as a
+    leading dimension, may equal a size.
+    """
     if not (size := body.name_sizes()):
         return
+    indices = _list_indices(body.text)
     compared = rf"(?P<left>[A-Za-z_]\w*)\s*(?P<sign><=|>)\s*(?P<size>{size})"
     turned = rf"(?P<size>{size})\s*(?P<sign>>=|<)\s*(?P<right>[A-Za-z_]\w*)"
     for pattern in (compared, turned):
@@ -232,11 +239,20 @@ def _list_loose_bounds(body: _Body) -> Iterator[_LooseBound]:
             groups = found.groupdict()
             index, size, sign = groups.get("left") or groups["right"], groups["size"], groups["sign"]
             from_one = re.search(rf"\b{index}\s*=\s*1\s*$", body.text[: found.start()])
-            if index in body.names.values() or from_one:
+            if index in body.names.values() or index not in indices or from_one:
                 continue
             one, other = (index, size) if "left" in groups else (size, index)
             texts = f"`{one} {sign} {other}`", f"`{one} {_STRICT[sign]} {other}`"
             yield _LooseBound(*texts, f"{index} = {size}", body.cite(found.end()))
+
+
+def _list_indices(text: str) -> set[str]:
+    """Return the names that count, and those assigned from the place of a thread or from such names."""
+    found = {one or other for one, other in _COUNTED.findall(text)} | {"threadIdx", "blockIdx"}
+    assigned = [(name, set(re.findall(r"[A-Za-z_]\w*", value))) for name, value in _ASSIGNED.findall(text)]
+    while more := {name for name, read in assigned if read & found} - found:
+        found |= more
+    return found
 
 
 def question_columns(variant: Variant, operand: str) -> str:

@@ -14,7 +14,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.drafts.draft import HEAD, MARK, Draft, quote_text
 from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.kernel_code import list_kernels
-from gemmbench.planning.manifests.python_code import PythonModule, parse_module
+from gemmbench.planning.manifests.python_code import LIBRARIES, PythonModule, parse_module
 
 _MODELS = ("ModelNew", "Model")
 """The classes of KernelBench: of an answer, and of the problem."""
@@ -73,6 +73,12 @@ def draft_python(text: str, path: Path, home: Path, symbol: str | None = None) -
             f"{location}: '{symbol}' cannot be called as a product{nearest(symbol, names)}; it has {listed}"
         )
     form = forms[names.index(symbol)] if symbol else forms[0]
+    imports = module.list_imports()
+    if form.returns and not set(LIBRARIES) & set(imports):
+        fault = "a result, but the file imports neither torch nor cupy; Python kernels need a GPU and one of them"
+        if "numpy" in imports:
+            fault = "a NumPy array; Python kernels need a GPU and PyTorch or CuPy"
+        raise UsageError(f"{location}: {form.name} returns {fault}")
     file = os.path.relpath(path.resolve(), home.resolve())
     lines = list(_write_manifest(form, module, text, file, path.parent))
     sizes = "x".join(str(form.sizes[side]) for side in "MNK") if form.sizes else ""
@@ -101,11 +107,23 @@ def _doubt_layout(form: _Form) -> str:
     if _find_layout(form.inputs):
         return ""
     if form.inputs:
-        return f"  {MARK}: A and B are square, so their shapes do not tell whether one is transposed"
+        return f"  {MARK}: {_explain_ambiguity(form.inputs)}"
     if form.likely[1] != "nn":
         transposed = " and ".join(name for name, letter in zip("AB", form.likely[1], strict=True) if letter == "t")
         return f"  {MARK}: the code transposes {transposed}"
     return f"  {MARK}: neither A nor B is transposed"
+
+
+def _explain_ambiguity(inputs: Sequence[Sequence[str]]) -> str:
+    """Explain why the shapes of A and B do not tell their layout."""
+    a, b = (" x ".join(shape) for shape in inputs)
+    if len({*inputs[0], *inputs[1]}) == 1:
+        return "A and B are square, so their shapes do not tell whether one is transposed"
+    if set(inputs[0]) & set(inputs[1]):
+        return f"A ({a}) and B ({b}) fit several layouts"
+    if all(side.isdigit() for shape in inputs for side in shape):
+        return f"the inner dimensions of A ({a}) and B ({b}) do not match"
+    return f"nothing tells which dimensions of A ({a}) and B ({b}) match"
 
 
 def _guess_layout(function: ast.FunctionDef, names: Sequence[str]) -> str:
@@ -191,27 +209,30 @@ def _read_plain(function: ast.FunctionDef) -> tuple[str, bool, list[str]] | None
 
     The names of its matrices follow.
     """
+    passed, names = _pass_operands(function)
+    if len(names) == len("ABC") or (len(names) == len("AB") and _returns_value(function)):
+        return f"{function.name}({', '.join(passed)})", len(names) == len("AB"), names
+    return None
+
+
+def _pass_operands(function: ast.FunctionDef) -> tuple[list[str], list[str]]:
+    """Return what to pass to a function of A and B, perhaps C, sizes and scalars, and its names of the matrices.
+
+    Both are empty if it is not such a function.
+    """
     if any(_DEVICE_CODE.search(ast.unparse(each)) for each in function.decorator_list):
-        return None
+        return [], []
     passed, names, operands = list[str](), list[str](), iter("ABC")
     positional = {each.arg for each in (*function.args.posonlyargs, *function.args.args)}
-    last = ""
     for name in _list_required(function):
         known = _SIZES.get(name.lower())
         if known is None:
-            last = next(operands, "")
-            if not last:
-                return None
-            known = last
+            known = next(operands, "")
             names.append(name)
-            if last == "C" and name.lower().strip("_") not in _OUTPUTS:
-                return None
+            if not known or (known == "C" and name.lower().strip("_") not in _OUTPUTS):
+                return [], []
         passed.append(known if name in positional else f"{name}={known}")
-    if last == "C":
-        return f"{function.name}({', '.join(passed)})", False, names
-    if last == "B" and _returns_value(function):
-        return f"{function.name}({', '.join(passed)})", True, names
-    return None
+    return passed, names
 
 
 def _returns_value(function: ast.FunctionDef) -> bool:
@@ -302,6 +323,9 @@ def _read_inputs(
         return (), None, precision
     inputs = tuple(tuple(ast.unparse(each) for each in shape) for shape in made)
     values = [[_evaluate(each, constants) for each in shape] for shape in made]
+    if not _find_layout(inputs):  # the names do not tell, but the numbers behind them may
+        pairs = (zip(shape, numbers, strict=True) for shape, numbers in zip(inputs, values, strict=True))
+        inputs = tuple(tuple(name if number is None else str(number) for name, number in pair) for pair in pairs)
     layout = _find_layout(inputs) or "nn"
     (a0, a1), (b0, b1) = values
     M, K = (a0, a1) if layout[0] == "n" else (a1, a0)
@@ -339,4 +363,9 @@ def _explain_nothing(module: PythonModule, location: str) -> str:
                 f"line {node.lineno} is CUDA text in a string ({kernels}), which only a function of the file can launch"
             )
             return f"{location}: {what}; write {wanted}, or move the text to a .cu file and give that"
+    functions = (each for each in module.tree.body if isinstance(each, ast.FunctionDef))
+    silent = [each.name for each in functions if len(_pass_operands(each)[1]) == len("AB")]
+    if silent:
+        name = max(silent, key=_rate)
+        return f"{location}: {name} takes A and B but returns nothing; return the product, or take C and write to it"
     return f"{location}: no function of it takes A and B; write {wanted}, or a class ModelNew as in KernelBench"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gemmbench.errors import nearest
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.files import display_path, follow_links, is_file, is_folder
 from gemmbench.planning.manifests.expressions import BATCH_NAMES, GROUP_NAMES, Expression
 from gemmbench.planning.manifests.manifest_model import Manifest
@@ -53,6 +54,8 @@ def find_code_file(document: Document, folder: Path) -> Path:
     name = document.data.get("file")
     if not isinstance(name, str) or not name:
         example = "write `file: kernel.cuh`, relative to this manifest"
+        if ("pick",) in document.lines:
+            raise document.error_at(("pick",), "pick: belongs in a .cu file, without code; move these lines there")
         raise document.error_at(("file",), f"missing key `file`, which says which file has the code; {example}")
     path = follow_links(folder / Path(name).expanduser())
     if not is_file(path):
@@ -133,18 +136,17 @@ _FUSED = ("D", "bias", "residual", "scale", "offsets", "maps")
 """Operands that a launcher cannot have."""
 
 
-def read_arguments(
-    document: Document, sections: SectionReader, written: Sequence[ArgumentText], launcher: bool, kinds: Sequence[str]
-) -> tuple[Argument | Structure, ...]:
+def read_arguments(document: Document, sections: SectionReader, manifest: Manifest) -> tuple[Argument | Structure, ...]:
     """Read `args`. A launcher may take `stream`. `kinds` allows the count and strides of products, and D.
 
-    Raises SpecError at the line of the argument.
+    `epilogue` allows the operands of its steps. Raises SpecError at the line of the argument.
     """
+    written, launcher, kinds = manifest.args, bool(manifest.host), manifest.kinds
     if len(written) > _MOST:
         raise document.error_at(("args",), f"args: {len(written)} arguments are too many; at most {_MOST}")
     operands = (*(name for name in OPERANDS if name not in _FUSED), STREAM) if launcher else OPERANDS
     roles = (*operands, *SCALARS, NULL)
-    reader = _ArgumentReader(document, sections, roles, kinds)
+    reader = _ArgumentReader(document, sections, roles, manifest)
     arguments = tuple(reader.read_parameter(index, text, launcher) for index, text in enumerate(written))
     if written:
         read = () if document.data.get("computes") == "pass" else ("A", "B", "C")
@@ -162,8 +164,9 @@ def _check_operands(document: Document, call: Call, names: Sequence[str]) -> Non
 class _ArgumentReader:
     """Reads the arguments of one manifest."""
 
-    def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str], kinds: Sequence[str]):
-        self.document, self.sections, self.roles, self.kinds = document, sections, roles, kinds
+    def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str], manifest: Manifest):
+        self.document, self.sections, self.roles = document, sections, roles
+        self.manifest, self.kinds = manifest, manifest.kinds
 
     def read_parameter(self, index: int, text: ArgumentText, launcher: bool) -> Argument | Structure:
         """Read what is passed to one parameter."""
@@ -189,6 +192,7 @@ class _ArgumentReader:
         if text.startswith("&"):
             return self.read_pointer(path, text[1:].strip())
         if text in self.roles and text not in SCALARS:
+            self.check_step(path, text)
             return Argument(text)
         converted = _CONVERTED.match(text)
         kind, inner = (converted[1], converted[2].strip()) if converted else ("", text)
@@ -216,6 +220,14 @@ class _ArgumentReader:
             message = f"args: {min(used)} belongs to groups; add `kinds: [one, groups]` if the kernel takes groups"
             raise self.document.error_at(path, message)
         return text
+
+    def check_step(self, path: DocumentPath, role: str) -> None:
+        """Raise SpecError for the operand of a step that `epilogue` does not name."""
+        if role in EPILOGUE_STEPS and role not in self.manifest.epilogue:
+            fix = f"add `epilogue: [{role}]` if the kernel applies it"
+            if self.manifest.file:
+                fix = "the code of `file` has none, so write null"
+            raise self.document.error_at(path, f"args: {role} belongs to an epilogue; {fix}")
 
     def read_scalar(self, path: DocumentPath, kind: str, text: str) -> Argument:
         """Read alpha, beta or a constant with a decimal point. Without a type, it has the type of the sums."""

@@ -209,7 +209,9 @@ def _parse_text(text: str) -> tuple[tuple[str, ...], ast.expr]:
 def _check_names(text: str, names: Collection[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            raise ExpressionError(f"'{text}': unknown name '{name}'{nearest(name, known)}; known: {', '.join(known)}")
+            kind = "many" if name in BATCH_NAMES else "groups" if name in GROUP_NAMES else ""
+            belongs = f", which belongs to `kinds: [one, {kind}]`" if kind else nearest(name, known)
+            raise ExpressionError(f"'{text}': unknown name '{name}'{belongs}; known: {', '.join(known)}")
 
 
 def _check_node(node: ast.AST, text: str, called: bool, names: dict[str, None]) -> None:

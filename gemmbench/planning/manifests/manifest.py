@@ -216,7 +216,7 @@ class ManifestReader:
         """Return how the kernels are called."""
         manifest, workspace = self.manifest, self.manifest.workspace
         return Call(
-            args=read_arguments(self.document, sections, manifest.args, bool(manifest.host), manifest.kinds),
+            args=read_arguments(self.document, sections, manifest),
             column_major=manifest.storage == "column",
             reads_c=manifest.reads_c,
             host=manifest.host,
@@ -235,6 +235,9 @@ class ManifestReader:
         self.check_words("precisions", [resolve_precision(name) for name in manifest.precisions], tuple(PRECISIONS))
         self.check_words("layouts", [layout.lower() for layout in manifest.layouts], LAYOUTS)
         self.check_words("kinds", manifest.kinds, KINDS)
+        if not {ONE, MANY, GROUPS} & set(manifest.kinds):
+            message = f"kinds: needs `one`, `many` or `groups` besides {', '.join(manifest.kinds)}; add one"
+            raise self.document.error_at(("kinds",), message)
         if GROUPS in manifest.kinds:
             self.check_groups()
         self.check_words("computes", [manifest.computes], COMPUTES)

@@ -88,7 +88,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         computes: `gemm`, `mlp` for a kernel that computes a whole network, or `pass` for one that changes a finished C.
         epilogue: The steps that the kernel can apply before it stores an element, in its order: `bias`, `residual`,
             `scale`, `relu`, `gelu`, `gelu_tanh`, `silu`. The macro of each, such as `BIAS`, is 1 if it is wanted.
-            For `bias`, `residual` and `scale`, the kernel gets a trailing pointer.
+            For `bias`, `residual` and `scale`, the kernel gets a trailing pointer: `bias` has N elements for each
+            product or group, `residual` is M x N without padding, and `scale` is one number.
         approx: By how much the factor that GELU or SiLU multiplies its argument by may be off, such as `2^-11` for
             `tanh.approx.f32`. The row says so. The default is the rounding of the precision.
         workspace: Bytes of device memory in addition to the operands, an expression. The kernel gets a trailing

@@ -250,7 +250,10 @@ def _split_names(what: str, names: str | Sequence[str], least: int = 1) -> tuple
         raise UsageError(f"{what}: {names!r} is not text or a list of names")
     if len(listed) < least:
         raise UsageError(f"{what}: empty; give at least one")
-    return tuple(part.strip() for each in listed for part in each.split(","))
+    names = tuple(part.strip() for each in listed for part in each.split(","))
+    if least and not all(names):
+        raise UsageError(f"{what}: empty name in '{','.join(listed)}'; give at least one")
+    return names
 
 
 Cache = Literal["cold", "hot"]
@@ -324,7 +327,8 @@ class Selection:
         text=lambda sizes: read_sizes(sizes).text,
         metavar="SIZES",
         heading=PROBLEM,
-        help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512; 64*512 is a batch of 64.",
+        help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512; 64*512 is a batch of 64, "
+        "512+0+33x768x512 groups of 512, 0 and 33 rows.",
         in_python='1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as "512:4096:512".',
     )
     precisions: tuple[str, ...] = option(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -33,6 +33,9 @@ from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy,
 from gemmbench.planning.sweeps.published_post import Post, PostModel, PostRow, make_post
 from gemmbench.planning.sweeps.run_request import OPTIONS, RunRequest, Selection, parse_layouts, parse_precisions
 from gemmbench.planning.yaml_document import Document, Model, parse_document
+
+GROUPS_FORM = "a list of rows, such as [512, 0, 33], or {count, mean, skew, seed}"
+"""What `groups` may be."""
 
 
 class GroupsModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,7 +62,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
             these values, and `NAME: all` takes every configuration. A name may occur several times.
         summary: One line about the sweep.
         sizes: Sizes as on the command line: `1024` for a cube, `1024x768x512` for M x N x K, `512:4096:512` for
-            a range, `64*512` for a batch of 64 products.
+            a range, `64*512` for a batch of 64 products, `512+0+33x768x512` for groups of 512, 0 and 33 rows.
         shapes: Lists of M, N and K.
         axes: Values of M, N and K, and of `count`, the products of a batch. Every combination is measured.
         groups: The rows of each group, such as `[512, 0, 33]`, or `{count: 8, mean: 512, skew: 1, seed: 0}` to draw
@@ -81,6 +84,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
         post: The table of a post that this sweep repeats.
     """
 
+    forms: ClassVar[Mapping[str, str]] = {"groups": GROUPS_FORM}
     variants: list[str | dict[str, Any]] = []
     summary: str = ""
     sizes: list[int | str] = []
@@ -319,6 +323,8 @@ def _read_groups(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
 
 def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
     axes = model.axes
+    if not model.groups and "groups" in reader.document.data:
+        raise reader.document.error_at(("groups",), f"groups: empty; give {GROUPS_FORM}")
     if model.groups:
         return _read_groups(reader, model)
     if not axes:

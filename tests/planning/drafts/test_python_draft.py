@@ -91,7 +91,7 @@ def test_a_plain_function_is_called_by_its_parameters(draft, function, call, ret
 
 def test_code_for_the_device_and_helpers_are_not_called(draft):
     text = """
-import triton
+import torch, triton
 @triton.autotune([], key=[])
 @triton.jit
 def matmul_kernel(a, b, c): pass
@@ -118,7 +118,7 @@ def test_functions_of_load_inline_are_called_and_launch_on_the_default_stream(dr
                           "ops = load_inline('x', '', source, functions=['mm', 'other'])\n")  # fmt: skip
     assert (keys["call"], keys["stream"], drafted.others) == ("ops.mm(A, B)", "default", ("ops.other",))
     text = SOURCE.replace("1, 1", "1, 1, 0, at::cuda::getCurrentCUDAStream()")
-    assert "stream" not in draft(f"{text}def product(a, b): return a\n")[0]
+    assert "stream" not in draft(f"import torch\n{text}def product(a, b): return a\n")[0]
 
 
 def test_text_of_cuda_that_nothing_launches_is_explained(draft):
@@ -133,6 +133,40 @@ def test_text_of_cuda_that_nothing_launches_is_explained(draft):
 def test_a_file_without_a_product_is_refused(draft, text):
     with pytest.raises(UsageError, match=r"mine.py: no function of it takes A and B; write a function such as"):
         draft(text)
+
+
+@pytest.mark.parametrize("body", ["print(a @ b)", "raise NotImplementedError"])
+def test_a_function_that_returns_nothing_is_told_so(draft, body):
+    with pytest.raises(
+        UsageError, match=r"mine.py: f takes A and B but returns nothing; return the product, or take C"
+    ):
+        draft(f"def f(a, b):\n    {body}\n")
+
+
+def test_a_function_that_returns_a_numpy_array_is_refused(draft):
+    text = "def f(a, b): return a @ b\n"
+    with pytest.raises(UsageError, match=r"mine.py: f returns a NumPy array; Python kernels need a GPU and PyTorch or"):
+        draft(f"import numpy as np\n{text}")
+    with pytest.raises(UsageError, match=r"mine.py: f returns a result, but the file imports neither torch nor"):
+        draft(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "doubt"),
+    [
+        ("return [torch.rand(4, 5), torch.rand(6, 7)]", "the inner dimensions of A (4 x 5) and B (6 x 7) do not match"),
+        ("return [torch.rand(a, 5), torch.rand(6, b)]", "nothing tells which dimensions of A (a x 5) and B (6 x b)"),
+        ("return [torch.rand(8, 8), torch.rand(8, 5)]", "A (8 x 8) and B (8 x 5) fit several layouts"),
+        ("return [torch.rand(8, 8), torch.rand(8, 8)]", "A and B are square"),
+    ],
+)
+def test_shapes_that_do_not_tell_the_layout_are_doubted_for_what_they_are(draft, body, doubt):
+    assert f"layouts: [nn]  # check: {doubt}" in draft(MODEL.format(body))[1].text
+
+
+def test_sizes_tell_the_layout_where_their_names_do_not(draft):
+    keys, drafted = draft(MODEL.format("K = 16; return [torch.rand(64, K), torch.rand(8, 16)]"))
+    assert (keys["layouts"], drafted.sizes) == (["nt"], "64x8x16")
 
 
 def test_the_manifest_in_the_guide_is_what_is_drafted():

@@ -63,6 +63,7 @@ def test_arguments_of_groups_are_their_number_and_offsets(write_kernel, expand):
         ({"layouts": "[tn, tt]"}, "kinds: each group has whole rows of A, unlike in tn, tt; add the layout nn or nt"),
         ({"kinds": "[groups]", "layouts": "[nn, tn]"}, "unlike in nn, tn; declare only the layout nn or nt"),
         ({"args": ["A", "B", "C", "offsets"], "storage": "column"}, "remove `storage: column`"),
+        ({"kinds": "[padded, separate_c]"}, "needs `one`, `many` or `groups` besides padded, separate_c; add one"),
     ],
 )
 def test_what_a_kernel_of_groups_cannot_have_is_refused(write_kernel, keys, message):
@@ -96,8 +97,17 @@ def test_columns_with_padding_are_leading_dimensions_too(write_kernel, expand):
         ("- offsets", ["A", "B", "C", "offsets"], "args: offsets belongs to groups; add `kinds: [one, groups]` if"),
         ("- D", ["A", "B", "C", "D"], "args: D belongs to a result apart from C; add `separate_c` to `kinds`, such as"),
         ("- ldd", ["A", "B", "C", "ldd"], "args: ldd belongs to a result apart from C; add `separate_c` to `kinds`"),
+        ("- bias", ["A", "B", "C", "bias"], "args: bias belongs to an epilogue; add `epilogue: [bias]` if the kernel"),
+        ("- scale", ["A", "B", "C", "scale"], "args: scale belongs to an epilogue; add `epilogue: [scale]` if"),
         ("stride(D)", ["A", "B", "stride(D)", "C"], "args: the operand 'D' has no products; write stride(A)"),
     ],
 )
 def test_an_argument_of_a_batch_needs_its_kind(faulty, at, args, message):
     assert message in faulty(at, args=args)
+
+
+def test_a_pick_outside_a_cu_file_says_where_it_belongs(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("summary: x\nprecisions: [f32]\nlayouts: [nn]\npick:\n  - variant: tiled\n")
+    with pytest.raises(SpecError, match=r"mine\.yaml:4: pick: belongs in a \.cu file"):
+        read_variant(path)

@@ -110,7 +110,7 @@ BOTH_FORMS = "write --param BM=64,128 or --param all"
         ({"seed": -1}, "seed: -1 is negative; give 0 or more"),
         ({"sizes": "0"}, "size '0': 0 is not positive"),
         ({"precisions": "f31"}, "unknown precision 'f31' (did you mean 'f32'?); known: f32, tf32"),
-        ({"precisions": ","}, "unknown precision ''"),
+        ({"precisions": ","}, "precisions: empty name in ','"),
         ({"layouts": "nm"}, "unknown layout 'nm' (did you mean '"),
         ({"precisions": 5}, "precisions: 5 is not text or a list of names"),
         ({"epilogue": ""}, "epilogue: empty step in ''; name steps such as bias,gelu"),

@@ -91,6 +91,9 @@ FAULTS = {
         ("shapes:\n  - [1, 2, -3]", "3: size '1x2x-3': -3 is not positive"),
         ("axes: {M: [1], N: [1]}", "2: axes: has M, N; give M, N and K"),
         ("axes: {M: [0], N: [1], K: [1]}", "2: size '0': 0 is not positive"),
+        ("axes: {N: [1], K: [1]}\ngroups: []", "3: groups: empty; give a list of rows, such as [512, 0, 33], or {"),
+        ("axes: {N: [1], K: [1]}\ngroups: 5.5", "3: groups: a list of rows, such as [512, 0, 33], or {count, mean"),
+        ("axes: {N: [1], K: [1]}\ngroups: {count: x, mean: 1}", "3: groups.count: Expected `int`, got `str`"),
         ("groups: [1, 2]", "2: groups: there are no axes; give N and K, such as axes: {N: [4096], K: [7168]}"),
         ("groups: [1, 2]\naxes: {M: [1], N: [1], K: [1]}", "2: groups: axes has M, N, K; give N and K, such as"),
         ("axes: {N: [1], K: [1]}\ngroups: [0, 0]", "3: groups: all groups are empty; give at least one of them a row"),
@@ -189,6 +192,8 @@ def test_on_cpu_is_laid_over_the_config_on_a_cpu_only_and_its_sizes_replace_all(
     assert here.policy.rounds == 4
     text = "variants: [naive]\nshapes: [[1, 2, 3]]\naxes: {M: [1], N: [1], K: [1]}\non_cpu: {sizes: [8]}\n"
     assert sizes(sweep(text, on_cpu=True)) == ["8"]
+    text = "variants: [naive]\naxes: {N: [3], K: [4]}\ngroups: [6, 1]\non_cpu: {sizes: [8]}\n"
+    assert (sizes(sweep(text, on_cpu=False)), sizes(sweep(text, on_cpu=True))) == (["6+1x3x4"], ["8"])
 
 
 @pytest.mark.parametrize(("text", "until"), [("0.2%", 0.002), ("0.004", 0.004), ("0", 0.0), ("'1 %'", 0.01)])
