@@ -216,21 +216,21 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
         return finish.follow(names, sums, {name: changed})
 
     flat, (product, inside) = stored.astype(np.float64).reshape(-1), find_products(problem, finish.rows)
-    several = len(problem.slices) > 1
+    several, kind = len(problem.slices) > 1, "group" if problem.groups else "product"
     if step.part == "row":
         along = flat[np.minimum(product * problem.N + inside, flat.size - 1)]
         yield _Mistake(f"{name} along M", f"{name} was added along M instead of N", compute(along[:, None]))
         if several:
             first = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
-            yield _Mistake(f"{name} of product 0", f"every product got the {name} of product 0", compute(first))
+            yield _Mistake(f"{name} of product 0", f"every {kind} got the {name} of {kind} 0", compute(first))
         only = np.broadcast_to(flat[:1], sums.shape)
         yield _Mistake(f"{name}[0]", f"every column got {name}[0]", compute(only))
         return
-    squares = view_products(problem, {name: stored.astype(np.float64)}, name)
     if several:
-        words = f"every product got the {name} of product 0"
-        yield _Mistake(f"{name} of product 0", words, compute(squares[0][inside]))
-    if problem.M == problem.N:
+        words = f"every {kind} got the {name} of {kind} 0"
+        yield _Mistake(f"{name} of product 0", words, compute(stored.astype(np.float64)[inside]))
+    if problem.M == problem.N and not problem.groups:
+        squares = view_products(problem, {name: stored.astype(np.float64)}, name)
         turned = squares.all.swapaxes(1, 2).reshape(-1, problem.N)[finish.rows]
         yield _Mistake(f"{name} transposed", f"{name} was read transposed", compute(turned))
     row = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
