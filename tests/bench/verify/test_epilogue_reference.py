@@ -38,3 +38,13 @@ def test_an_operand_of_the_first_group_for_all_is_named(found, name, rows):
     check = found.check_exact(compute(found, STEPS, {name: first}))
     assert check.diagnosis.cause == f"{name} of product 0"
     assert f"every group got the {name} of group 0" in check.message
+
+
+def test_the_other_gelu_after_a_scale_is_named_and_offered():
+    problem = Problem(40, 60, 24, epilogue=("bias", "residual", "scale", "gelu"))
+    found = make_reference(problem, "ints", 1, 1.0, 0.0)
+    a, b = (found.operands[name].astype(np.float64) for name in "AB")
+    wrong = Finish(problem, found.operands, np.arange(40)).follow(("bias", "residual", "scale", "gelu_tanh"), a @ b)
+    check = found.check_exact(wrong.astype(np.float32))
+    assert check.diagnosis.cause == "other activation"
+    assert "gelu_tanh was applied instead of gelu; write `gelu_tanh` or `approx: 2^-" in check.message
