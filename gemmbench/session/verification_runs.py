@@ -91,9 +91,10 @@ def verify_kernels(
         planned = plan_verification(variant, selection, machine, every)
         verified += [variant] if any(isinstance(item, Plan) for item in planned) else []
         plain += [item for item in planned if isinstance(item, Plan)]
-        expanded += planned + _plan_declared_forms(variant, planned, selection, machine)
+        declared = _plan_declared_forms(variant, planned, selection, machine)
+        expanded += planned + declared
         if host is not None:
-            watched += plan_watching(variant, planned, host, selection.sizes is not None, every)
+            watched += plan_watching(variant, planned, declared, host, selection.sizes is not None, every)
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=request.measuring.seed or 0)

@@ -107,9 +107,14 @@ def find_host(machine: Machine) -> Machine | None:
 
 
 def plan_watching(
-    variant: Variant, planned: Sequence[Plan | Skip], host: Machine, sized: bool, every: bool
+    variant: Variant,
+    planned: Sequence[Plan | Skip],
+    declared: Sequence[Plan | Skip],
+    host: Machine,
+    sized: bool,
+    every: bool,
 ) -> list[Launches | Skip]:
-    """Plan the launches of a variant to watch. `planned` is what will be verified.
+    """Plan the launches of a variant to watch. `planned` and the `declared` forms are what will be verified.
 
     With `sized`, the smallest of those shapes are watched in addition to the awkward ones. With `every`, all precisions
     are watched, otherwise only one. `host` is the machine with only the CPU device.
@@ -140,12 +145,32 @@ def plan_watching(
         found += [Launches(tuple(small.values()))] if small else []
         if not small:
             found.append(_explain_none(items[0]))
+    found += _plan_forms(variant, [*plans, *declared], chosen, host)
     if plans and not sized:
         (config, layout, precision), _ = next(iter(groups.items()))
         problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision)
         huge = plan_awkwardly(variant, config, problem, host, configurations.HUGE)
         found += [Launches((huge,), is_huge=True)] if isinstance(huge, Plan) else []
     return found
+
+
+def _plan_forms(
+    variant: Variant, verified: Sequence[Plan | Skip], precisions: Sequence[str], host: Machine
+) -> list[Launches | Skip]:
+    """Plan a launch for each epilogue and D that is verified, alone and with each kind of several products.
+
+    Their rows are packed: a read of padding stays within its operand, and padding need not be written.
+    """
+    found: dict[tuple[Config, Problem], Launches] = {}
+    for item in verified:
+        problem = replace(item.problem, ld=())
+        if isinstance(item, Skip) or problem.precision_name not in precisions or not any(problem.form.values()):
+            continue
+        config = Config() if variant.picks else item.config
+        plan = plan_awkwardly(variant, config, problem, host, configurations.WATCHED[0])
+        if isinstance(plan, Plan) and _is_short(plan.problem):
+            found.setdefault((config, plan.problem), Launches((plan,)))
+    return list(found.values())
 
 
 def _explain_none(item: Plan | Skip) -> Skip:

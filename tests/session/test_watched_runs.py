@@ -115,3 +115,15 @@ def test_an_index_that_overflows_on_a_huge_problem_is_told_and_fails_nothing(ver
     found = verify(watcher, sizes=None)
     assert statuses(found) == []
     assert found.remarks == [{}, {"mine": "at 65536x65536x32, mine.cu:9: 32768 * 65536 overflows an int"}]
+
+
+def test_each_declared_epilogue_and_d_is_watched_with_packed_rows(verify):
+    watcher = PlayedWatcher()
+    kinds = {"kinds": ["one", "padded", "separate_c"], "epilogue": ["bias", "scale"]}
+    arguments = ["M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "scale", "D"]
+    verify(watcher, sizes=None, precisions=None, layouts=None, manifest={**kinds, "args": arguments})
+    problems = [plan.problem for plan in watcher.plans if plan.problem.epilogue or plan.problem.separate_c]
+    assert {(each.epilogue, each.separate_c) for each in problems} == {
+        ((), True), (("bias", "scale"), False), (("bias", "scale"), True)
+    }  # fmt: skip
+    assert not any(each.ld for each in problems)

@@ -48,7 +48,8 @@ _MOST_THREADS, _MOST_SHARED = 1024, 227 << 10
 _ROOM = 1 << 16
 """Bytes around static arrays; see prelude/watch/words.h."""
 _NEAR = 4096
-_WORKSPACE_ELEMENT = 4
+_WORKSPACE_ELEMENT, _SCALE = 4, 8
+"""Bytes of an element of a workspace, and of a scale that no step reads."""
 _ADDR2LINE = "addr2line"
 
 
@@ -185,8 +186,8 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, c
         element = _element_bytes(problem, "C")
         # Empty, or zeros: a scale of 0 changes no access.
         added = {operand.name: operand.nbytes for operand in problem.operands}
-        bias = added.get("bias", problem.N * element)
-        numbers += [-1, bias, element, -1, added.get("residual", 0), element, -1, 8, 8]
+        bias, scale = added.get("bias", problem.N * element), added.get("scale", _SCALE)
+        numbers += [-1, bias, element, -1, added.get("residual", 0), element, -1, scale, scale]
         numbers += [-1, plan.workspace, _WORKSPACE_ELEMENT]
         if problem.groups:
             files.append(_write_file(np.array(problem.offsets, np.int32).tobytes()))
@@ -244,7 +245,7 @@ def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
         for name in "ABC"
     ]
     operands += [Operand(name, _element_bytes(problem, "C")) for name in ("bias", "residual")]
-    operands += [Operand("scale", 8), Operand("the workspace", _WORKSPACE_ELEMENT), Operand(OFFSETS, 4)]
+    operands += [Operand("scale", _SCALE), Operand("the workspace", _WORKSPACE_ELEMENT), Operand(OFFSETS, 4)]
     operands.append(Operand("D", _element_bytes(problem, "C"), _find_shape(problem, "D") if is_row_major else None))
     shared = _element_bytes(problem, "A")
     return [*operands, Operand("dynamic shared memory", shared), *(Operand(each.name, shared) for each in arrays)]

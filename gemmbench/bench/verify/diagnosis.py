@@ -396,7 +396,8 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
         if region.kind == regions.ALL:
             words = "C was never written" if wrong.beta else "C was never written, or C was read although beta is 0"
             return NEVER_WRITTEN, words
-        words = f"{region.subject} {_was_or_were(region)} never written, or computed from memory outside A or B"
+        inputs = regions.name_inputs(wrong.problem, has_epilogue=wrong.stored is not None)
+        words = f"{region.subject} {_was_or_were(region)} never written, or computed from memory outside {inputs}"
         return _unwritten_cause(region), words + _advice(region)
     if wrong.beta and (got == before).all():
         words = f"{region.subject} {_was_or_were(region)} never written: C is unchanged"

@@ -131,9 +131,12 @@ class Finish:
 
 @dataclass(frozen=True)
 class _Mistake:
+    """What a mistake makes of the sums; `instead` is the activation that was applied instead of another."""
+
     cause: str
     words: str
     value: np.ndarray
+    instead: str = ""
 
 
 def explain_epilogue(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: np.ndarray) -> Diagnosis | None:
@@ -143,35 +146,43 @@ def explain_epilogue(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: n
     """
     right, _ = finish.apply_exactly(sums)
     store, unit = finish.problem.storage("C").store, finish.problem.precision.result_unit
-    smooth = any(EPILOGUE_STEPS[name].slope > 1 for name in finish.problem.epilogue)
+    names = finish.problem.epilogue
+    smooth = any(EPILOGUE_STEPS[name].slope > 1 for name in names)
+    size = np.maximum.reduce([np.abs(finish.follow(names[:at], sums)) for at in range(len(names))])
+    bits = _find_kept_bits(finish, sums, got, bound)
     for mistake in _list_mistakes(finish, sums):
         stored = store(mistake.value)
         slack = bound + 2 * unit * np.abs(stored)
         if smooth:
-            slack = slack + ROUNDING_FACTOR * finish.unit * (np.abs(stored) + np.abs(sums))
+            slack = slack + ROUNDING_FACTOR * finish.unit * (np.abs(stored) + size)
         if (np.abs(got - stored) <= slack).all() and not (np.abs(right - stored) <= slack).all():
-            return Diagnosis(mistake.cause, mistake.words, is_index_mistake=True, is_recomputed=True)
-    return _explain_approximation(finish, sums, got, bound)
+            other = f"; write `{mistake.instead}` or `approx: 2^-{bits}` in the manifest"
+            words = mistake.words + other * bool(bits and mistake.instead)
+            return Diagnosis(mistake.cause, words, is_index_mistake=True, is_recomputed=True)
+    return _explain_approximation(finish, bits) if bits else None
 
 
 _APPROXIMATED = range(24, 5, -1)
 """How many bits of the factor of an activation an approximation may keep."""
 
 
-def _explain_approximation(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: np.ndarray) -> Diagnosis | None:
-    """Say how exact an activation is if its approximation alone gives a wrong result."""
-    smooth = [name for name in finish.problem.epilogue if is_smooth(name)]
-    for bits in _APPROXIMATED if smooth else ():
+def _find_kept_bits(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: np.ndarray) -> int | None:
+    """How exact an activation is if its approximation alone gives a wrong result; None if something else does."""
+    for bits in _APPROXIMATED if any(map(is_smooth, finish.problem.epilogue)) else ():
         if (approx := 2.0**-bits) <= finish.approx:
             continue
         want, allowed = replace(finish, approx=approx).apply(sums, bound)
         stored = 2 * finish.problem.precision.result_unit * np.abs(want)
         if (np.abs(got - want) <= allowed + stored).all():
-            declared = f"the manifest declares {_write_power(finish.approx)}" if finish.approx else "compute it in full"
-            words = f"{' and '.join(smooth)} is approximated: the factor of its argument is off by up to 2^-{bits}"
-            advice = f"{declared}, or write `approx: 2^-{bits}` in the manifest"
-            return Diagnosis("approximated", f"{words}; {advice}")
+            return bits
     return None
+
+
+def _explain_approximation(finish: Finish, bits: int) -> Diagnosis:
+    smooth = [name for name in finish.problem.epilogue if is_smooth(name)]
+    declared = f"the manifest declares {_write_power(finish.approx)}" if finish.approx else "compute it in full"
+    words = f"{' and '.join(smooth)} is approximated: the factor of its argument is off by up to 2^-{bits}"
+    return Diagnosis("approximated", f"{words}; {declared}, or write `approx: 2^-{bits}` in the manifest")
 
 
 def _write_power(value: float) -> str:
@@ -201,7 +212,8 @@ def _list_mistakes(finish: Finish, sums: np.ndarray) -> Iterator[_Mistake]:
             for other_name, step in EPILOGUE_STEPS.items():
                 if step.is_activation and other_name != name:
                     instead = (*names[:at], other_name, *names[at + 1 :])
-                    yield _Mistake("other activation", f"{other_name} was applied instead of {name}", compute(instead))
+                    words = f"{other_name} was applied instead of {name}"
+                    yield _Mistake("other activation", words, compute(instead), instead=other_name)
         yield from _list_misread(finish, sums, names, name)
 
 
@@ -216,21 +228,21 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
         return finish.follow(names, sums, {name: changed})
 
     flat, (product, inside) = stored.astype(np.float64).reshape(-1), find_products(problem, finish.rows)
-    several = len(problem.slices) > 1
+    several, kind = len(problem.slices) > 1, "group" if problem.groups else "product"
     if step.part == "row":
         along = flat[np.minimum(product * problem.N + inside, flat.size - 1)]
         yield _Mistake(f"{name} along M", f"{name} was added along M instead of N", compute(along[:, None]))
         if several:
             first = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
-            yield _Mistake(f"{name} of product 0", f"every product got the {name} of product 0", compute(first))
+            yield _Mistake(f"{name} of product 0", f"every {kind} got the {name} of {kind} 0", compute(first))
         only = np.broadcast_to(flat[:1], sums.shape)
         yield _Mistake(f"{name}[0]", f"every column got {name}[0]", compute(only))
         return
-    squares = view_products(problem, {name: stored.astype(np.float64)}, name)
     if several:
-        words = f"every product got the {name} of product 0"
-        yield _Mistake(f"{name} of product 0", words, compute(squares[0][inside]))
-    if problem.M == problem.N:
+        words = f"every {kind} got the {name} of {kind} 0"
+        yield _Mistake(f"{name} of product 0", words, compute(stored.astype(np.float64)[inside]))
+    if problem.M == problem.N and not problem.groups:
+        squares = view_products(problem, {name: stored.astype(np.float64)}, name)
         turned = squares.all.swapaxes(1, 2).reshape(-1, problem.N)[finish.rows]
         yield _Mistake(f"{name} transposed", f"{name} was read transposed", compute(turned))
     row = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)

@@ -123,7 +123,9 @@ class _Groups(Products):
         elif 0 in groups and all(each == filled.index(group) for group, each in pairs.items()):
             hint = "as if empty groups had no B, which shifts those of the rest"
         elif len(pairs) > 1 and set(pairs.values()) == {other}:
-            words = f"every group was multiplied with the B of group {other}"
+            numbers = [int(each) for each in np.unique(suspects[0])]
+            which = "every group was" if {*numbers, other} >= set(filled) else _list_groups(numbers)
+            words = f"{which} multiplied with the B of group {other}"
         return number, "B of other group", f"{words}: {hint}"
 
     def _find_origins(self) -> list[_Origin]:

@@ -26,6 +26,7 @@ from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_intege
 from gemmbench.bench.verify.other_launches import list_other_launches, write_renamed_arguments
 from gemmbench.bench.verify.reference import EXACT, Check, Reference
 from gemmbench.bench.verify.storage_mistakes import IsRight, StorageProbe
+from gemmbench.bench.verify.wrong_result import name_inputs
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.variant import Exactness
@@ -343,19 +344,19 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
             "C read at beta 0",
             "the product is added to C although beta is 0; with beta 0 the old values of C must not be read",
         )
-    words = check.diagnosis.words
+    words, inputs = check.diagnosis.words, name_inputs(reference.problem)
     if not np.isnan(again.astype(np.float64)).any():
         if words.startswith("C was never written") and 2 * _count_differences(again, data["C"]) > again.size:
             return "C read at beta 0", "C is read although beta is 0, and the result is also wrong with numbers in it"
-        for doubt in (", or C was read although beta is 0", ", or computed from memory outside A or B"):
+        for doubt in (", or C was read although beta is 0", f", or computed from memory outside {inputs}"):
             words = words.replace(doubt, "")
         return check.diagnosis.cause, words
     which = f"{check.diagnosis.region}: " if check.diagnosis.region else ""
     words = (
-        "computed from memory outside A or B, which gemmbench fills with NaN, or from shared memory before it was "
+        f"computed from memory outside {inputs}, which gemmbench fills with NaN, or from shared memory before it was "
         "written"
     )
-    return "read outside A or B", f"{which}{words}"
+    return f"read outside {inputs}", f"{which}{words}"
 
 
 def _find_use_of_finite(

@@ -84,6 +84,8 @@ class StorageProbe:
             if operand.padding and operand.role in ("factor", "initial")
         }
         got = self.launch(self.operands, padding)
+        if np.isnan(got.astype(np.float64)).all() and self._is_kept(padding):
+            return None
         memory = {name: self._lay_out(name, padding.get(name)) for name in (*self._inputs, problem.result.name)}
         for leading in self._list_leading():
             with np.errstate(all="ignore"):
@@ -91,6 +93,13 @@ class StorageProbe:
             if np.array_equal(predicted, got.astype(np.float64), equal_nan=True):
                 return LEADING, self._describe(leading)
         return None
+
+    def _is_kept(self, padding: Operands) -> bool:
+        """Whether a launch leaves a D as it was, so that its NaN is not computed."""
+        if not self.problem.separate_c:
+            return False
+        before = np.ones_like(self.operands["C"])
+        return np.array_equal(self.launch({**self.operands, "D": before}, padding), before)
 
     def _lay_out(self, name: str, padding: np.ndarray | None) -> np.ndarray:
         """Return the elements of an operand as they are stored, one row after another."""

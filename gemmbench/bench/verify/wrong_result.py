@@ -15,6 +15,12 @@ ROUNDING_FACTOR = 16
 _ELEMENTS = 64
 
 
+def name_inputs(problem: Problem, has_epilogue: bool = False) -> str:
+    """Name the operands whose surroundings hold NaN, for a sentence about memory outside them."""
+    others = has_epilogue or any(operand.role not in ("factor", "result", "index") for operand in problem.operands)
+    return "its operands" if others else "A or B"
+
+
 @dataclass(frozen=True)
 class WrongResult:
     """A result C = alpha op(A) op(B) + beta C0 that failed.

@@ -1,6 +1,7 @@
 """Watched kernels: each fault of an access or a barrier with its line, and silence about what is right."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,8 @@ from gemmbench.backends.cpu import translation, watched
 from gemmbench.backends.cpu.watched import KernelWatcher
 from gemmbench.errors import Unsupported
 from gemmbench.planning.plans.plan import Geometry
+
+from .conftest import SIGNATURE
 
 TILE = 8
 # The lines are counted from 1; SIGNATURE takes two.
@@ -70,6 +73,26 @@ def test_a_read_outside_whose_value_is_not_used_is_told(bench):
         "row < M && k + x < K ? A[row * K + k + x] : 0", "0; float a = A[row * K + k + x]; if (row < M) As[y][x] = a"
     )
     assert watch(bench, text).faults[0].kind == "reads outside"
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        ("bias[column + 500]", "reads outside bias: element 500, 490 past the last"),
+        ("bias[column - 1]", "reads outside bias: element -1, before the first"),
+        ("residual[row * N + column + 1]", "reads outside residual: element 143, 1 past the last"),
+        ("scale[1]", "reads outside scale: element 1, 1 past the last"),
+    ],
+)
+def test_reads_outside_the_operands_of_an_epilogue_are_told(bench, read, said):
+    signature = SIGNATURE.replace(")", ", const TC* bias, const TC* residual, const float* scale)")
+    text = TILED.replace("SIGNATURE", signature)
+    text = text.replace("if (row < M && column < N) ", f"if (row < M && column < N && {read} != 12345) ")
+    plan, steps = bench.plan(text, (13, 11, 10), (2, 2), (TILE, TILE)), ("bias", "residual", "scale")
+    variant, problem = replace(plan.variant, epilogue=steps), replace(plan.problem, epilogue=steps)
+    added = replace(plan, variant=variant, problem=problem)
+    told = sentences(KernelWatcher(bench.compiler).watch(added))
+    assert len(told) == 1 and said in told[0]
 
 
 def test_a_missing_barrier_is_a_race_with_both_lines_and_threads(bench):

@@ -47,6 +47,19 @@ def test_the_b_of_another_group_is_named(found):
     assert "rows of group 3 were multiplied with the B of group 1" in check.message
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ([3, 4, 5], "groups 3, 4 and 5 were multiplied with the B of group 1:"),
+        ([0, 3, 4, 5], "every group was multiplied with the B of group 1:"),
+    ],
+)
+def test_groups_with_the_same_wrong_b_are_listed(wrong, words):
+    made = make_reference(Problem(60, 24, 40, groups=(9, 10, 0, 11, 14, 16)), "ints", 1, 1.0, 0.0)
+    check = made.check_exact(compute(made, experts=[1 if each in wrong else each for each in range(6)]))
+    assert check.diagnosis.cause == "B of other group" and words in check.message
+
+
 def test_rows_of_a_that_begin_elsewhere_are_named(found):
     first = list(found.problem.offsets)
     first[3] = first[0]

@@ -1,0 +1,50 @@
+"""Wrong epilogues of groups, of which the first is empty: what is said of them."""
+
+import numpy as np
+import pytest
+
+from gemmbench.bench.operands.products import view_factor
+from gemmbench.bench.verify.epilogue_reference import Finish
+from gemmbench.bench.verify.reference import make_reference
+from gemmbench.planning.problems import Problem
+
+STEPS, GROUP = ("bias", "residual", "relu"), [1] * 5 + [2] * 3
+WIDE, SQUARE = (Problem(8, N, 24, groups=(0, 5, 3), epilogue=STEPS) for N in (40, 8))
+
+
+def compute(found, steps, other=None):
+    """The result of these steps, some with an `other` operand, in all rows."""
+    a, b = found.operands["A"].astype(np.float64), view_factor(found.problem, found.operands, "B").all
+    sums = np.einsum("mk,mkn->mn", a, b.astype(np.float64)[GROUP])
+    finish = Finish(found.problem, found.operands, np.arange(len(sums)))
+    return finish.follow(steps, sums, other).astype(np.float32)
+
+
+@pytest.fixture(params=[WIDE, SQUARE], ids=["wide", "square"])
+def found(request):
+    """The reference on integers."""
+    return make_reference(request.param, "ints", 1, 1.0, 0.0)
+
+
+def test_steps_in_another_order_are_named(found):
+    assert found.check_exact(compute(found, STEPS)).ok
+    check = found.check_exact(compute(found, ("relu", "bias", "residual")))
+    assert check.diagnosis.cause == "epilogue order" and "relu was applied before bias" in check.message
+
+
+@pytest.mark.parametrize(("name", "rows"), [("bias", [0] * 8), ("residual", [*range(5), *range(3)])])
+def test_an_operand_of_the_first_group_for_all_is_named(found, name, rows):
+    first = found.operands[name].astype(np.float64)[rows]
+    check = found.check_exact(compute(found, STEPS, {name: first}))
+    assert check.diagnosis.cause == f"{name} of product 0"
+    assert f"every group got the {name} of group 0" in check.message
+
+
+def test_the_other_gelu_after_a_scale_is_named_and_offered():
+    problem = Problem(40, 60, 24, epilogue=("bias", "residual", "scale", "gelu"))
+    found = make_reference(problem, "ints", 1, 1.0, 0.0)
+    a, b = (found.operands[name].astype(np.float64) for name in "AB")
+    wrong = Finish(problem, found.operands, np.arange(40)).follow(("bias", "residual", "scale", "gelu_tanh"), a @ b)
+    check = found.check_exact(wrong.astype(np.float32))
+    assert check.diagnosis.cause == "other activation"
+    assert "gelu_tanh was applied instead of gelu; write `gelu_tanh` or `approx: 2^-" in check.message
