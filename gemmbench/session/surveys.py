@@ -38,7 +38,7 @@ from gemmbench.planning.manifests.card_costs import (
     read_costs,
 )
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.variant import ALL, Candidate, CostsFile, Pick, Variant
+from gemmbench.planning.manifests.variant import ALL, ONE, Candidate, CostsFile, Pick, Variant
 from gemmbench.planning.plans.configurations import Configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, Target, make_chain, shorten_device
@@ -354,7 +354,8 @@ class _Surveyor:
 
     def _choose_libraries(self, problem: Problem) -> list[tuple[Variant, Configurations]]:
         """Return the libraries without those that would first choose between two others, as cublas does in f32."""
-        able = [each for each in self._libraries if problem.precision_name in each[0].precisions]
+        precision = problem.precision_name
+        able = [each for each in self._libraries if precision in each[0].precisions and ONE in each[0].kinds]
         kinds = [library.name.rpartition("_")[0] for library, _ in able]
         return [each for each in able if each[0].name not in kinds]
 

@@ -222,8 +222,8 @@ class _ArgumentReader:
         return text
 
     def check_step(self, path: DocumentPath, role: str) -> None:
-        """Raise SpecError for the operand of a step that `epilogue` does not name."""
-        if role in EPILOGUE_STEPS and role not in self.manifest.epilogue:
+        """Raise SpecError for the operand of a step that `epilogue` does not name. A bias that is not added is null."""
+        if role in EPILOGUE_STEPS and role not in self.manifest.epilogue and role != "bias":
             fix = f"add `epilogue: [{role}]` if the kernel applies it"
             if self.manifest.file:
                 fix = "the code of `file` has none, so write null"

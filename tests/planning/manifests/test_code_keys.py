@@ -97,7 +97,6 @@ def test_columns_with_padding_are_leading_dimensions_too(write_kernel, expand):
         ("- offsets", ["A", "B", "C", "offsets"], "args: offsets belongs to groups; add `kinds: [one, groups]` if"),
         ("- D", ["A", "B", "C", "D"], "args: D belongs to a result apart from C; add `separate_c` to `kinds`, such as"),
         ("- ldd", ["A", "B", "C", "ldd"], "args: ldd belongs to a result apart from C; add `separate_c` to `kinds`"),
-        ("- bias", ["A", "B", "C", "bias"], "args: bias belongs to an epilogue; add `epilogue: [bias]` if the kernel"),
         ("- scale", ["A", "B", "C", "scale"], "args: scale belongs to an epilogue; add `epilogue: [scale]` if"),
         ("stride(D)", ["A", "B", "stride(D)", "C"], "args: the operand 'D' has no products; write stride(A)"),
     ],
