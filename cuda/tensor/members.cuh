@@ -11,8 +11,8 @@ constexpr int kBoxes = 2;  // of a warp: one is stored while the next is written
 
 constexpr int kFetcher = 128 * kGroups;  // the thread that fetches
 
-// Prefetch the tensor maps before the first tile is fetched or stored: reading one from device memory takes a
-// microsecond. C has a map if its row length is a multiple of 16 bytes.
+// Prefetch the tensor maps before the first tile is fetched or stored, which would otherwise wait for them. C has a map
+// if its row length is a multiple of 16 bytes.
 __device__ inline void prefetch_maps(const CUtensorMap* a, const CUtensorMap* b, const CUtensorMap* c, int N) {
     prefetch(a);
     prefetch(b);

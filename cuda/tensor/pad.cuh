@@ -1,5 +1,6 @@
-// Copies of operands that TMA cannot fetch because their row length is not a multiple of 16 bytes. The copies are in
-// the workspace and have longer rows.
+// Copies of operands that TMA or the tensor cores cannot take as they are. Rows whose length is not a multiple of 16
+// bytes are copied with longer rows, and operands that a kernel needs along K are transposed. The copies are in the
+// workspace.
 
 #pragma once
 
@@ -7,6 +8,7 @@
 
 constexpr int kPadThreads = 256, kPadBlocks = 4;  // of an SM
 constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
+constexpr int kTurnedRows = 16, kTurnedColumns = 32;  // of the copy, that a warp transposes at once: 4 x 4 for each lane
 
 __device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
 
@@ -55,14 +57,41 @@ template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, 
     return item - rows * segments;
 }
 
-// What TMA fetches: the operands or their copies, starting with A.
-struct Sources {
-    int rows_a, columns_a, rows_b, columns_b;  // as stored
+template <typename T> struct alignas(4 * sizeof(T)) Four {
+    T v[4];
+};
+
+// Transpose a matrix into one of rows x columns elements. A warp begins with part `item`. Returns the part with which it
+// begins in the next matrix.
+template <typename T> __device__ int turn_matrix(const T* from, T* to, int rows, int columns, int item, int warps) {
+    const int lane = threadIdx.x % 32, across = (rows + kTurnedRows - 1) / kTurnedRows;
+    const int all = across * ((columns + kTurnedColumns - 1) / kTurnedColumns);
+#pragma unroll 1
+    for (; item < all; item += warps) {
+        const int row = item % across * kTurnedRows + lane % 4 * 4, column = item / across * kTurnedColumns + lane / 4 * 4;
+        Four<T> turned[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                turned[j].v[i] = column + i < columns && row + j < rows ? from[size_t(column + i) * rows + row + j] : T{};
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            if (row + j < rows && column < columns)
+                reinterpret_cast<Four<T>&>(to[size_t(row + j) * padded(columns) + column]) = turned[j];
+    }
+    return item - all;
+}
+
+// What TMA fetches: the operands or their copies, starting with A. An operand that is turned is transposed first.
+template <bool TURNS_A = false, bool TURNS_B = false> struct Sources {
+    static constexpr bool A_ALONG_M = TRANS_A && !TURNS_A, B_ALONG_N = !TRANS_B && !TURNS_B;
+    int rows_a, columns_a, rows_b, columns_b;  // as they are fetched
     bool copies_a, copies_b;
 
     __device__ Sources(int M, int N, int K)
-        : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
-          copies_a(columns_a % kWide != 0), copies_b(columns_b % kWide != 0) {}
+        : rows_a(A_ALONG_M ? K : M), columns_a(A_ALONG_M ? M : K), rows_b(B_ALONG_N ? K : N), columns_b(B_ALONG_N ? N : K),
+          copies_a(TURNS_A || columns_a % kWide != 0), copies_b(TURNS_B || columns_b % kWide != 0) {}
 
     // The maps: first those of A and B; those of the copies begin at number `copies`.
     __device__ const CUtensorMap* map_a(const CUtensorMap* maps, int copies) const {
@@ -81,14 +110,23 @@ struct Sources {
     }
 };
 
-// Make the copies that TMA needs; the whole grid takes part.
-__device__ inline void copy_operands(int M, int N, int K, const TA* A, const TB* B, void* copies) {
+// Copy a matrix, or transpose it if TURNED. See pad_matrix.
+template <bool TURNED, typename T>
+__device__ int copy_matrix(const T* from, T* to, int rows, int columns, int item, int warps) {
+    if constexpr (TURNED) return turn_matrix(from, to, rows, columns, item, warps);
+    else return pad_matrix(from, to, rows, columns, item, warps);
+}
+
+// Make the copies; the whole grid takes part.
+template <bool TURNS_A = false, bool TURNS_B = false>
+__device__ void copy_operands(int M, int N, int K, const TA* A, const TB* B, void* copies) {
     start_next_launch();
     await_launch_before();
-    const Sources sources(M, N, K);
+    const Sources<TURNS_A, TURNS_B> sources(M, N, K);
     constexpr int kWarps = kPadThreads / 32;  // of a block; neighbours in memory go to different blocks
     const int warps = gridDim.x * kWarps;
     int item = threadIdx.x / 32 * gridDim.x + blockIdx.x;
-    if (sources.copies_a) item = pad_matrix(A, static_cast<TA*>(copies), sources.rows_a, sources.columns_a, item, warps);
-    if (sources.copies_b) pad_matrix(B, sources.copy_of_b(copies), sources.rows_b, sources.columns_b, item, warps);
+    if (sources.copies_a)
+        item = copy_matrix<TURNS_A>(A, static_cast<TA*>(copies), sources.rows_a, sources.columns_a, item, warps);
+    if (sources.copies_b) copy_matrix<TURNS_B>(B, sources.copy_of_b(copies), sources.rows_b, sources.columns_b, item, warps);
 }

@@ -19,7 +19,7 @@ __device__ void multiply_tiles(int M, int N, int K, float alpha, float beta, TC*
     const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
     const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
     const Cluster block = Cluster::find();
-    const Sources sources(M, N, K);
+    const Sources<> sources(M, N, K);
     const CUtensorMap *const map_a = sources.map_a(maps, 3), *const map_b = sources.map_b(maps, 3);
     if (threadIdx.x == kFetcher) prefetch_maps(map_a, map_b, maps + 2, N);
     if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);

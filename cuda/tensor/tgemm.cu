@@ -18,7 +18,7 @@ let:
   copied_b: K * N * BYTES // 1024 if turned_b or ldb * BYTES % 16 != 0 else 0
   copied: copied_a + copied_b
   padded: 1 if copied > 0 else 0
-  halves: BYTES == 2 and BYTES_C >= 2 and PROMOTED_EVERY == 0
+  halves: BYTES == 2             # operands of 16 bits
 costs:                          # start, ends and call in ns, the others in ps; l2, dram and copy are for a KB
   wgmma_wave: &tiles
     start: 1700

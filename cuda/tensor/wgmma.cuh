@@ -84,29 +84,29 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 #define NAMES_OF_4 "%0, %1, %2, %3"
 #define NAMES_OF_8 NAMES_OF_4 ", %4, %5, %6, %7"
 #define NAMES_OF_12 NAMES_OF_8 ", %8, %9, %10, %11"
-#define NAMES_OF_24 NAMES_0 ", %16, %17, %18, %19, %20, %21, %22, %23"
-#define NAMES_OF_80 NAMES_OF_64 ", " NAMES_4
-#define NAMES_OF_112 NAMES_OF_96 ", " NAMES_6
 #define NAMES_OF_16 NAMES_0
-#define NAMES_OF_32 NAMES_0 ", " NAMES_1
+#define NAMES_OF_24 NAMES_OF_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define NAMES_OF_32 NAMES_OF_16 ", " NAMES_1
 #define NAMES_OF_48 NAMES_OF_32 ", " NAMES_2
 #define NAMES_OF_64 NAMES_OF_48 ", " NAMES_3
-#define NAMES_OF_96 NAMES_OF_64 ", " NAMES_4 ", " NAMES_5
-#define NAMES_OF_128 NAMES_OF_96 ", " NAMES_6 ", " NAMES_7
+#define NAMES_OF_80 NAMES_OF_64 ", " NAMES_4
+#define NAMES_OF_96 NAMES_OF_80 ", " NAMES_5
+#define NAMES_OF_112 NAMES_OF_96 ", " NAMES_6
+#define NAMES_OF_128 NAMES_OF_112 ", " NAMES_7
 #define SUMS_4(KIND, i) "+" KIND(d[i]), "+" KIND(d[i + 1]), "+" KIND(d[i + 2]), "+" KIND(d[i + 3])
 #define SUMS_16(KIND, i) SUMS_4(KIND, i), SUMS_4(KIND, i + 4), SUMS_4(KIND, i + 8), SUMS_4(KIND, i + 12)
 #define SUMS_OF_4(KIND) SUMS_4(KIND, 0)
 #define SUMS_OF_8(KIND) SUMS_OF_4(KIND), SUMS_4(KIND, 4)
 #define SUMS_OF_12(KIND) SUMS_OF_8(KIND), SUMS_4(KIND, 8)
-#define SUMS_OF_24(KIND) SUMS_OF_16(KIND), SUMS_4(KIND, 16), SUMS_4(KIND, 20)
-#define SUMS_OF_80(KIND) SUMS_OF_64(KIND), SUMS_16(KIND, 64)
-#define SUMS_OF_112(KIND) SUMS_OF_96(KIND), SUMS_16(KIND, 96)
 #define SUMS_OF_16(KIND) SUMS_16(KIND, 0)
+#define SUMS_OF_24(KIND) SUMS_OF_16(KIND), SUMS_4(KIND, 16), SUMS_4(KIND, 20)
 #define SUMS_OF_32(KIND) SUMS_OF_16(KIND), SUMS_16(KIND, 16)
 #define SUMS_OF_48(KIND) SUMS_OF_32(KIND), SUMS_16(KIND, 32)
 #define SUMS_OF_64(KIND) SUMS_OF_48(KIND), SUMS_16(KIND, 48)
-#define SUMS_OF_96(KIND) SUMS_OF_64(KIND), SUMS_16(KIND, 64), SUMS_16(KIND, 80)
-#define SUMS_OF_128(KIND) SUMS_OF_96(KIND), SUMS_16(KIND, 96), SUMS_16(KIND, 112)
+#define SUMS_OF_80(KIND) SUMS_OF_64(KIND), SUMS_16(KIND, 64)
+#define SUMS_OF_96(KIND) SUMS_OF_80(KIND), SUMS_16(KIND, 80)
+#define SUMS_OF_112(KIND) SUMS_OF_96(KIND), SUMS_16(KIND, 96)
+#define SUMS_OF_128(KIND) SUMS_OF_112(KIND), SUMS_16(KIND, 112)
 // The operands after the sums continue their numbers: A, B, and whether to add. 16-bit operands may run along M and N,
 // which two more operands specify.
 #define MAJORS(ALONG_M, ALONG_N) ", %" ALONG_M ", %" ALONG_N

@@ -237,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(kAllThreads, 1)
     const Stages ring{uniform(address(shared))};
     const int rows = (M + BM - 1) / BM, columns = (N + BN - 1) / BN, tiles = rows * columns;
     const int steps = (K + kDepth - 1) / kDepth, group = uniform(threadIdx.x / 128);
-    const Sources sources(M, N, K);
+    const Sources<> sources(M, N, K);
     const CUtensorMap *const map_a = sources.map_a(maps.map, 2), *const map_b = sources.map_b(maps.map, 2);
     if (threadIdx.x == 0) ring.initialize_barriers();
     __syncthreads();

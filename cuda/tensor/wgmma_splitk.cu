@@ -187,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int begin = steps * part / split, end = steps * (part + 1) / split;
     const int row0 = tile % down * BM, column0 = tile / down * BN;
     const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
-    const Sources sources(M, N, K);
+    const Sources<> sources(M, N, K);
     const CUtensorMap *const map_a = sources.map_a(maps.map, 2), *const map_b = sources.map_b(maps.map, 2);
     if (threadIdx.x == kFetcher) prefetch(map_a), prefetch(map_b);
     if (threadIdx.x == 0) ring.initialize_barriers(kGroups);

@@ -92,7 +92,7 @@ tensor_maps:
     when: boxed
 workspace: bytes_a + bytes_b
 launches:
-  - symbol: arrange
+  - symbol: pad
     grid: [4 * SMS]
     block: [256]
     when: copy_a or copy_b
@@ -134,9 +134,10 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 #define COLUMNS_ALONG_K (SWAP ? A_ALONG_K : B_ALONG_K)
 #define WARPGROUPS (BM / 64)
 
-#include "arrange.cuh"
 #include "main_loop.cuh"
+#include "pad.cuh"
 
+constexpr bool kTurnsA = sizeof(TA) == 4 && TRANS_A, kTurnsB = sizeof(TB) == 4 && !TRANS_B;  // so that they run along K
 constexpr int kOwners = CLUSTER_K < BN / 8 ? CLUSTER_K : BN / 8;  // blocks that add up and store columns of a tile
 constexpr int kStored = BN / kOwners, kOwned = kStored / 8;       // columns of an owner, and blocks of 8 of them
 constexpr int kSharedBytes = STAGES * (kStageBytes + 16) + (CLUSTER_K > 1 ? 4 * BM * BN * CLUSTER_K / kOwners : 0);
@@ -176,7 +177,8 @@ struct Result {
 #pragma unroll
             for (int j = 0; j < kColumns / 8; j += 2) {
                 const int i = box * kColumns / 8 + j;
-                const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, i + 1, 0), pack_pair(sum, i + 1, 1)};
+                const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, i + 1, 0),
+                                       pack_pair(sum, i + 1, 1)};
                 store_matrices(to + row * kPitch + (((j + half) ^ (row / kLine % (kColumns / 8))) * 16), v);
             }
             publish_writes();
@@ -198,7 +200,8 @@ struct Result {
                 const int i = box * kColumns / 8 + j;
                 if (kColumns > 8) {
                     const int next = kColumns > 8 ? i + 1 : i;
-                    const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, next, 0), pack_pair(sum, next, 1)};
+                    const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, next, 0),
+                                           pack_pair(sum, next, 1)};
                     store_transposed(to + (j + lane / 16) * 8 * kRowBytes, v);
                 } else {
                     store_transposed(to + j * 8 * kRowBytes, pack_pair(sum, i, 0), pack_pair(sum, i, 1));
@@ -258,9 +261,9 @@ __device__ void exchange(const float (&sum)[BN / 2], float (&total)[kStored / 2]
 }
 
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
-    arrange(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
-            const __grid_constant__ Maps<5> maps) {
-    arrange_operands(M, N, K, A, B, workspace);
+    pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
+        const __grid_constant__ Maps<5> maps) {
+    copy_operands<kTurnsA, kTurnsB>(M, N, K, A, B, workspace);
 }
 
 template <bool BOXED>
@@ -277,8 +280,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) __cluster_dims__(CLUSTER_M 
     const int steps = (K + kDepth - 1) / kDepth;
     const int begin = steps * block.slice / CLUSTER_K, end = steps * (block.slice + 1) / CLUSTER_K;
     const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
-    const Arranged arranged(M, N, K);
-    const CUtensorMap *const map_a = maps.map + (arranged.copies_a ? 2 : 0), *const map_b = maps.map + (arranged.copies_b ? 3 : 1);
+    const Sources<kTurnsA, kTurnsB> sources(M, N, K);
+    const CUtensorMap *const map_a = sources.map_a(maps.map, 2), *const map_b = sources.map_b(maps.map, 2);
     if (threadIdx.x == kFetcher) prefetch(map_a), prefetch(map_b);
     if (threadIdx.x == 0) ring.initialize_barriers(Block::SHARERS * kGroups);
     __syncthreads();

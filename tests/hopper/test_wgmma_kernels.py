@@ -23,7 +23,7 @@ from gemmbench.planning.problems import Problem
 HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
 HEADERS = [*KERNELS.glob("*.cuh"), *(data_folder("cuda") / "common").glob("*.cuh")]
 SMS = {"wgmma_hybrid": 22}
-CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1, "transpose": 1, "arrange": 1}
+CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1, "transpose": 1}
 UNUSED = [0, 0, 0, 0, 0, 0, "A", 0]  # a tensor map
 ALPHA, BF16, EPILOGUE = 1.5, ml_dtypes.bfloat16, ("bias", "relu")
 CASES = [
