@@ -58,6 +58,8 @@ FP8_CASES = [
     ("wgmma_fp8", "e5m2_fast", "BM=128 BN=128 STAGES=4 CLUSTER_M=2 CLUSTER_N=1", (261, 133, 277), -0.5),
     ("wgmma_hybrid", "e4m3", "BM=128 BN=192 STAGES=3 LARGE=2 STREAM_K=1", (1032, 776, 272), -0.5),
     ("wgmma_hybrid", "e5m2_fast", "BM=256 BN=192 STAGES=3 LARGE=2 STREAM_K=0", (1032, 400, 144), 0.0),
+    ("wgmma_wave", "e4m3", "BM=64 BN=64 STAGES=4 CLUSTER_K=2", (136, 72, 400), -0.5),
+    ("wgmma_wave", "e4m3_fast", "BM=128 BN=16 STAGES=4 SWAP=1", (24, 264, 277), 0.0),
 ]
 F32_RESULTS = [
     ("wgmma_ring", "BM=256 BN=64 STAGES=3", "nt", (264, 136, 136), 0.0),
