@@ -113,7 +113,8 @@ struct __nv_fp8_e5m2 : Tiny<5> {};
 
 struct CUtensorMap {
     char* base;
-    int64_t width, height, pitch;  // elements, elements, bytes
+    int64_t width, height, planes;  // elements
+    int64_t pitch, plane_pitch;     // bytes
     int box_width, box_height, swizzle;  // swizzle: bytes, 128, 64, 32 or 0
 };
 
