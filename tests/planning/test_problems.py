@@ -148,7 +148,7 @@ def test_precisions_hold_the_numbers_of_their_formats():
     assert tf32.factor_bits == 11
     assert tf32.accumulator.unit(64) == 2 * f32.accumulator.unit(64)
     by_bytes = {8: "f64", 4: "f32 tf32 3xtf32", 2: "f16 f16_f16 bf16 f16_f32 bf16_f32"}
-    by_bytes[1] = "e4m3 e4m3_fast e5m2 e5m2_fast int8"
+    by_bytes[1] = "e4m3 e4m3_fast e5m2 e5m2_fast e4m3_tensor e4m3_tensor_fast e4m3_rows e4m3_rows_fast e4m3_blocks int8"
     expected = {name: count for count, names in by_bytes.items() for name in names.split()}
     assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == expected
 
