@@ -57,6 +57,14 @@ HOSTILE = {
     "patches_clock": ("failed", "patches_clock.py replaces Event.time_since of code that measures and compares"),
     "patches_comparison": ("failed", "replaces numpy.array_equal of code that measures and compares"),
     "patches_copy": ("failed", ""),  # it computes nothing in its call, and it replaces what reads its result
+    "computes_in_thread": (
+        "failed",
+        "launched on another stream: its result was there while the stream was held",
+    ),
+    "computes_in_half": ("wrong", ""),
+    "stops_computing": ("wrong", ""),
+    "keys_results_by_samples": ("wrong", ""),
+    "returns_zeros": ("wrong", ""),
     "returns_nothing": ("failed", "returned nothing; return a torch.Tensor"),
 }
 
