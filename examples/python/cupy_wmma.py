@@ -4,7 +4,6 @@ precisions: [bf16]
 layouts: [nn]
 packages: [cupy]
 min_sm: 80
-call: matmul(A, B, C, M, N, K)
 require:
   - M % 128 == 0 and N % 128 == 0 and K % 32 == 0
 """
@@ -16,5 +15,8 @@ import cupy
 multiply = cupy.RawKernel(Path(__file__).with_name("wmma.cuh").read_text(), "multiply", options=("-std=c++17",))
 
 
-def matmul(a, b, c, M, N, K):
-    multiply((N // 128, M // 128), (256,), (a, b, c, *map(cupy.int32, (M, N, K))))
+def gemm(problem, A, B, C, stream):
+    grid = problem.N // 128, problem.M // 128
+    sizes = map(cupy.int32, (problem.M, problem.N, problem.K))
+    scalars = map(cupy.float32, (problem.alpha, problem.beta))
+    multiply(grid, (256,), (A.ptr, B.ptr, C.ptr, *sizes, *scalars))

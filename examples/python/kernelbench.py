@@ -12,7 +12,7 @@ torch::Tensor matmul(torch::Tensor A, torch::Tensor B) {
     int M = A.size(0), K = A.size(1), N = B.size(1);
     auto C = torch::empty({M, N}, A.options());
     multiply<<<dim3(N / 128, M / 128), 256>>>(
-        (Element*)A.data_ptr(), (Element*)B.data_ptr(), (Element*)C.data_ptr(), M, N, K);
+        (Element*)A.data_ptr(), (Element*)B.data_ptr(), (Element*)C.data_ptr(), M, N, K, 1, 0);
     return C;
 }
 """

@@ -1,4 +1,4 @@
-// C = A B in bf16, whose rows are packed. M and N are multiples of 128, and K is a multiple of 32.
+// C = alpha A B + beta C in bf16, whose rows are packed. M and N are multiples of 128, and K is a multiple of 32.
 // Eight warps compute 128 x 128 elements of C, each 64 x 32 of them with WMMA.
 #include <cuda_bf16.h>
 #include <mma.h>
@@ -10,7 +10,7 @@ constexpr int BM = 128, BN = 128, BK = 32, PAD = 8, WM = 64, WN = 32, SIDE = 16,
 constexpr int VECTOR = sizeof(uint4) / sizeof(Element);
 
 extern "C" __global__ void __launch_bounds__(THREADS) multiply(
-    const Element* A, const Element* B, Element* C, int M, int N, int K) {
+    const Element* A, const Element* B, Element* C, int M, int N, int K, float alpha, float beta) {
     __shared__ __align__(16) Element a[BM][BK + PAD], b[BK][BN + PAD];
     __shared__ float parts[THREADS / 32][SIDE][SIDE];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -44,9 +44,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) multiply(
         for (int n = 0; n < WN / SIDE; ++n) {
             wmma::store_matrix_sync(&parts[warp][0][0], sums[m][n], SIDE, wmma::mem_row_major);
             __syncwarp();
-            for (int at = lane; at < SIDE * SIDE; at += 32)
-                C[(size_t)(warp_m + m * SIDE + at / SIDE) * N + warp_n + n * SIDE + at % SIDE] =
-                    __float2bfloat16(parts[warp][at / SIDE][at % SIDE]);
+            for (int at = lane; at < SIDE * SIDE; at += 32) {
+                Element& c = C[(size_t)(warp_m + m * SIDE + at / SIDE) * N + warp_n + n * SIDE + at % SIDE];
+                float product = alpha * parts[warp][at / SIDE][at % SIDE];
+                c = __float2bfloat16(beta == 0 ? product : product + beta * __bfloat162float(c));
+            }
             __syncwarp();
         }
 }
