@@ -9,7 +9,7 @@ import pytest
 from gemmbench.backends.registry import list_library_variants
 from gemmbench.backends.sources import inline_headers
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog, read_variant
-from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.manifests.variant import ALL, ONE
 from gemmbench.planning.network_sweeps import read_network_post, read_network_sweep
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
@@ -92,7 +92,8 @@ def test_a_pick_is_written_as_it_is_read(path):
 
 def make_problem(variant, size):
     """A problem that a variant can compute."""
-    return Problem(size, size, size, variant.layouts[0], variant.precisions[0])
+    groups = () if ONE in variant.kinds else (size // 2, 0, size // 2)
+    return Problem(size, size, size, variant.layouts[0], variant.precisions[0], groups=groups)
 
 
 def comment(variant):
@@ -184,7 +185,7 @@ def test_a_kernel_uses_every_parameter_it_declares(kernel):
 
 def test_a_kernel_honours_beta_0(gemm):
     text = read_with_headers(gemm)
-    takes_no_beta = "args:" in text and not re.search(r"\bbeta\b", text)
+    takes_no_beta = re.search("^(args|call):", text, re.MULTILINE) and not re.search(r"\bbeta\b", text)
     reads_c = "reads_c: true" in text
     tests_beta = re.search(r"beta\s*[=!]=\s*(0|TACC\(0\))", text)
     assert gemm.picks or takes_no_beta or reads_c or tests_beta, "with beta 0 C must not be read"
