@@ -47,8 +47,9 @@ template <int COUNT> static Maps<COUNT> pass_maps() {
 template <int COUNT> static void call(Kernel<Maps<COUNT>>* function) {
     call_with<Maps<COUNT>>(function, pass_maps<COUNT>());
 }
-template <int COUNT> static void call(Kernel<const int*, Maps<COUNT>>* function) {
-    call_with<const int*, Maps<COUNT>>(function, reinterpret_cast<int*>(offsets.data()), pass_maps<COUNT>());
+template <int COUNT> static void call(Kernel<const int*, void*, int, Maps<COUNT>>* function) {
+    call_with<const int*, void*, int, Maps<COUNT>>(function, reinterpret_cast<int*>(offsets.data()), workspace.data(),
+                                                   last, pass_maps<COUNT>());
 }
 template <int COUNT> static void call(Kernel<void*, Maps<COUNT>>* function) {
     call_with<void*, Maps<COUNT>>(function, workspace.data(), pass_maps<COUNT>());

@@ -238,5 +238,10 @@ inline std::array<unsigned, 32> exchange(unsigned mine) {
     return all;
 }
 inline unsigned __shfl_sync(unsigned, unsigned value, int lane) { return exchange(value)[lane]; }
+inline int __reduce_add_sync(unsigned, int value) {
+    int sum = 0;
+    for (const unsigned each : exchange(value)) sum += each;
+    return sum;
+}
 
 template <class T> T __ldcs(const T* from) { return *from; }

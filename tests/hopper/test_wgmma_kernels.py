@@ -114,6 +114,11 @@ GROUP_CASES = [  # the rows of each group, N and K
     ("BM=128 BN=256 STAGES=3", "nn", (1, 0, 17) * 7, (520, 72), 0.0, "f16_f32"),
     ("BM=64 BN=256 STAGES=4", "nn", (40, 129), (24, 8), -0.5, "bf16_f32"),
     ("BM=128 BN=128 STAGES=3", "nt", (2400, 7, 4200), (136, 8), 0.0, "bf16"),  # in bands of 2048 rows
+    # Of 8, 10, 10 and 8 tiles, seven clusters cut 1, 3, 3 and 1 along K.
+    ("BM=128 BN=128 STAGES=3", "nn", (300, 0, 260, 40, 7), (136, 840), -0.5, "bf16"),
+    ("BM=128 BN=128 STAGES=3", "nt", (130, 10, 0, 0, 129, 200, 300), (136, 1032), 0.0, "f16"),
+    ("BM=64 BN=128 STAGES=4", "nt", (20,) * 10, (200, 1032), 0.0, "bf16"),
+    ("BM=128 BN=128 STAGES=3", "nn", (257, 90, 500), (136, 840), 0.0, "bf16_f32"),
 ]
 
 
@@ -331,18 +336,20 @@ def test_promoted_sums_keep_the_bits_that_tensor_cores_cut_off(launch, config, p
 @pytest.mark.parametrize(("config", "layout", "groups", "size", "beta", "precision"), GROUP_CASES)
 def test_each_group_has_its_own_b(launch, config, layout, groups, size, beta, precision):
     shape = (sum(groups), *size)
-    plan = make_plan("wgmma_grouped", config, layout, shape, precision, groups=groups)
+    plan = make_plan("wgmma_grouped", config, layout, shape, precision, 14, groups)
     got, want = multiply_groups(launch, with_epilogue(plan) if beta else plan, beta)
     assert np.array_equal(got, want.astype(np.float32).astype(got.dtype))
 
 
-def test_a_group_has_the_same_bits_whatever_the_other_groups_are(launch):
+@pytest.mark.parametrize("cut", [0, 1])
+def test_the_bits_of_a_group_depend_on_the_others_only_where_tiles_are_cut(launch, cut):
     def multiply(groups):
-        plan = make_plan("wgmma_grouped", "BM=128 BN=128 STAGES=3", "nt", (sum(groups), 264, 136), groups=groups)
+        config, shape = f"BM=128 BN=128 STAGES=3 STREAM_K={cut}", (sum(groups), 136, 1032)
+        plan = make_plan("wgmma_grouped", config, "nt", shape, "bf16_f32", 14, groups)
         first = sum(groups[:2])
         return multiply_groups(launch, plan, 0.0, exact=False)[0][first : first + groups[2]]
 
-    assert np.array_equal(multiply((0, 5, 200)), multiply((300, 77, 200)))
+    assert np.array_equal(multiply((0, 5, 200)), multiply((300, 77, 200))) == (not cut)
 
 
 @pytest.mark.parametrize(("config", "layout", "beta"), TF32_CASES)
