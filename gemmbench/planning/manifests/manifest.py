@@ -154,7 +154,7 @@ class ManifestReader:
             tile=self.read_tile(sections),
             tensor_maps=self.read_tensor_maps(sections),
             maps_by_value=self.manifest.maps_by_value,
-            picks=sections.read_picks(manifest.pick, manifest.estimates, manifest.costs),
+            picks=sections.read_picks(manifest.pick, manifest.estimates, manifest.costs, manifest.shared_costs),
             sass=SectionReader(self.document, (*manifest.params, *SASS_NAMES)).read_expressions(
                 ("sass",), manifest.sass
             ),
