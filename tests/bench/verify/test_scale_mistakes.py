@@ -5,6 +5,7 @@ import pytest
 
 from gemmbench.bench.operands.operand_values import make_operands, make_scaled_operands
 from gemmbench.bench.operands.products import find_scales
+from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference, make_reference
 from gemmbench.planning.problems import Problem
 
@@ -32,12 +33,17 @@ def scaled(problem):
     return Reference(problem, make_scaled_operands(problem, 1), 1.0, 0.0, exact_sums=True)
 
 
+@pytest.mark.parametrize("limit", [verify._FULL_CHECK_LIMIT, 0])  # the second is for large problems
 @pytest.mark.parametrize("problem", [BLOCKS, ROWS, TENSOR], ids=str)
-def test_a_result_that_is_rounded_once_is_right_in_every_check(problem):
+def test_a_result_that_is_rounded_once_is_right_in_every_check(monkeypatch, problem, limit):
+    monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", limit)
     reference = scaled(problem)
     assert reference.check_scales(compute(problem, reference.operands)).ok
     exact = make_reference(problem, "ints", 1, 1.0, 0.0)
-    assert exact.check_exact(compute(problem, exact.operands)).ok
+    right = compute(problem, exact.operands)
+    assert exact.check_exact(right).ok
+    right[tuple(np.argwhere(right)[-1])] *= 2
+    assert not exact.check_exact(right).ok
     real = make_reference(problem, "uniform", 1, 1.0, 0.0)
     assert real.check_rounding(compute(problem, real.operands)).ok
 
