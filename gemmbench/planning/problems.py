@@ -462,7 +462,8 @@ def make_problem(
 class ProblemGrid(Sequence[Problem]):
     """Every combination of precision, layout and shape. The rest is the same for all. Shapes change fastest.
 
-    `form` holds the fields in FORM that differ from their defaults.
+    With `in_turn`, the shapes have the layouts in turn instead: the first one the first layout, and so on. `form` holds
+    the fields in FORM that differ from their defaults.
     """
 
     precisions: tuple[str, ...]
@@ -471,12 +472,13 @@ class ProblemGrid(Sequence[Problem]):
     alpha: float = 1.0
     beta: float = 0.0
     form: Mapping[str, Any] = field(default_factory=dict)
+    in_turn: bool = False
 
     def __len__(self) -> int:
-        return len(self.precisions) * len(self.layouts) * len(self.shapes)
+        return len(self.precisions) * (1 if self.in_turn else len(self.layouts)) * len(self.shapes)
 
     def __iter__(self) -> Iterator[Problem]:
-        return itertools.starmap(self._make, itertools.product(self.precisions, self.layouts, self.shapes))
+        return map(self.__getitem__, range(len(self)))
 
     @overload
     def __getitem__(self, index: int) -> Problem: ...
@@ -486,7 +488,7 @@ class ProblemGrid(Sequence[Problem]):
         if isinstance(index, slice):
             return tuple(self[number] for number in range(len(self))[index])
         rest, shape = divmod(range(len(self))[index], len(self.shapes))
-        precision, layout = divmod(rest, len(self.layouts))
+        precision, layout = (rest, shape % len(self.layouts)) if self.in_turn else divmod(rest, len(self.layouts))
         return self._make(self.precisions[precision], self.layouts[layout], self.shapes[shape])
 
     def _make(self, precision: str, layout: str, shape: AnyShape) -> Problem:

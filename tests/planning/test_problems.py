@@ -194,6 +194,14 @@ def test_an_unknown_precision_offers_the_nearest():
     assert str(fault.value).endswith("; known: " + ", ".join(PRECISIONS))
 
 
+def test_the_shapes_of_a_grid_may_have_its_layouts_in_turn():
+    shapes = tuple(One(m, 2, 3) for m in range(1, 6))
+    grid = ProblemGrid(("f32", "f16"), ("nn", "tn"), shapes, in_turn=True)
+    half = [(m, "tn" if m % 2 == 0 else "nn") for m in range(1, 6)]
+    assert len(grid) == 10 and [(each.M, each.layout) for each in grid] == 2 * half
+    assert (grid[-1].precision_name, grid[-1].layout, grid[-1].M) == ("f16", "nn", 5)
+
+
 def test_a_grid_has_every_combination_with_shapes_changing_fastest():
     grid = ProblemGrid(("f32", "f64"), ("nn", "tn"), (One(1, 2, 3), One(4, 4, 4)), 2.0, 1.0)
     assert list(grid) == [grid[index] for index in range(8)] and len(grid) == 8

@@ -238,7 +238,7 @@ class CostsFile:
     card: str
     location: str
     text: str = field(repr=False)
-    known: dict[str, Mapping[tuple[str, Candidate], Mapping[str, int]]] = field(
+    known: dict[str, Mapping[tuple[str, Candidate], Mapping[str, int] | None]] = field(
         default_factory=dict, repr=False, compare=False, hash=False
     )
 
