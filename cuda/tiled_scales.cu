@@ -13,6 +13,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= 32 // TILE
+  - store_sectors <= max(2, 32 // TILE)
+  - conflicts == 0
 source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 ---*/
 
