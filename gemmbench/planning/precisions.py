@@ -303,10 +303,10 @@ class Scales:
     columns: int
     depth: int
 
-    @property
-    def macros(self) -> dict[str, int]:
-        """The macros of a kernel that say how many rows, columns and k share a scale."""
-        return {"SCALE_M": self.rows, "SCALE_N": self.columns, "SCALE_K": self.depth}
+    def list_macros(self, column_major: bool = False) -> dict[str, int]:
+        """Return the macros of a kernel that say how many rows, columns and k share a scale."""
+        rows, columns = (self.columns, self.rows) if column_major else (self.rows, self.columns)
+        return {"SCALE_M": rows, "SCALE_N": columns, "SCALE_K": self.depth}
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ _RESERVED = {
     "TRANS_B",
     "MANY",
     "GROUPS",
-    *PER_TENSOR.macros,
+    *PER_TENSOR.list_macros(),
 }
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
