@@ -51,7 +51,7 @@ POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.
 DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
 SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
 TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32")
-SWEEPS = ("batches", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
+SWEEPS = ("batches", "groups", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
 SEARCHED = ("sgemm_pick",)
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")

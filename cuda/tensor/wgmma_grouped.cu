@@ -69,9 +69,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // an array of three dimensions, so that k beyond K reads as zero and not as the B of the next group, where there may be
 // infinities.
 //
-// STREAM_K: the tiles that are left after whole waves are cut along K, and their partial sums are added in the workspace
-// in a fixed order. Which tiles these are depends on all groups. With STREAM_K=0, every sum adds the same products in
-// the same order whatever the other groups are, so the bits of a group do not depend on them.
+// STREAM_K: the tiles that are left after whole waves are cut along K, and their partial sums are added in the
+// workspace, in a fixed order. Which tiles these are depends on all groups. With STREAM_K=0, every sum adds the same
+// products in the same order whatever the other groups are, so the bits of a group do not depend on them.
 //
 // Bound by the power limit where groups are large, and by memory where they have few rows: it takes 250 to multiply a B
 // as long as it takes to fetch it.
@@ -136,7 +136,8 @@ struct Walk {
         const int rest = number - band * kRasterStrips * columns, column = rest / each * 2, turn = rest % each;
         const bool high = turn < min(columns - column, 2) * height;
         const int strip = band * kRasterStrips + (high ? turn % height : height);
-        return {group, first + strip * kHigh + (high ? rank * BM : 0), (column + (high ? turn / height : rank)) * BN, next, high};
+        const int row = first + strip * kHigh + (high ? rank * BM : 0);
+        return {group, row, (column + (high ? turn / height : rank)) * BN, next, high};
     }
 };
 
@@ -155,7 +156,8 @@ struct Schedule {
     int whole, cut, sharers;  // tiles that are not cut, and tiles that are; clusters that have pieces
 
     __device__ Schedule(int tiles, int K)
-        : steps((K + kDepth - 1) / kDepth), clusters(gridDim.x / 2), cluster(blockIdx.x / 2), whole(tiles), cut(0), sharers(0) {
+        : steps((K + kDepth - 1) / kDepth), clusters(gridDim.x / 2), cluster(blockIdx.x / 2), whole(tiles), cut(0),
+          sharers(0) {
         const int rest = tiles % clusters;
         if (!STREAM_K || steps * (clusters - rest) <= kAddedSteps * clusters) return;
         cut = rest, whole -= rest, sharers = min(clusters, rest * kMostPieces);
@@ -223,7 +225,8 @@ struct Exchange {
 
 // Fetch half number `half` of a tile of B, for this block or for both.
 template <bool FOR_BOTH>
-__device__ void fetch_half(int half, const CUtensorMap* map, int group, unsigned tile, int column, int k, unsigned barrier) {
+__device__ void fetch_half(int half, const CUtensorMap* map, int group, unsigned tile, int column, int k,
+                           unsigned barrier) {
     constexpr int kBoxColumns = COLUMNS_ALONG_K ? kHalfB : 64;
 #pragma unroll
     for (int i = 0; i < kHalfB / kBoxColumns; ++i) {
@@ -289,8 +292,8 @@ __device__ void store_part_of_group(float (&sum)[BN / 2], const RING& ring, int&
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1, 1)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, const int* offsets,
-         void* workspace, int groups, const __grid_constant__ Maps<3> maps) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+         const int* offsets, void* workspace, int groups, const __grid_constant__ Maps<3> maps) {
     extern __shared__ __align__(1024) char shared[];
     const Ring<kBoxes> ring{uniform(address(shared))};
     const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
