@@ -59,6 +59,8 @@ SPACE = ("cublas", "--param", "all", "--rounds", "30", "--until", "2%", "--max-t
 IN_LIBRARIES = ("cublas", "cublaslt", "sgemm", "tgemm", "torch_matmul", "triton_matmul", "cutlass_simt", "cutlass_sm90")
 AT_4096 = ("--sizes", "4096", "--layout", "nn", "--precision", "f32,bf16", "--param", "ALGO=0")
 INVARIANCE = ("verify", *IN_LIBRARIES, "--invariance", *AT_4096, "--no-watch", "--no-pdl", "--compile-limit", "600")
+OF_GROUPS = ("--sizes", "3+0+4x4096x4096", "--precision", "bf16", "--param", "BM=128", "--param", "STREAM_K=1,0")
+GROUPED = ("verify", "tiled", "wgmma_grouped", "cublas", "cublas_grouped", "--invariance", *OF_GROUPS, "--no-watch")
 NARROW = ("mma_stream", "wgmma_splitk", "wgmma_cluster", "cublas")
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SHOWN},
@@ -92,6 +94,7 @@ RUNS = {
     "relocatable": ("benchmarks/relocatable.py",),
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SEARCHED},
     "invariance": (*GEMMBENCH, *INVARIANCE),
+    "invariance_groups": (*GEMMBENCH, *GROUPED),
     "sanitize": (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple"),
 }
 """The commands, in the order of --all: those whose results README and the pages of results show come first."""
