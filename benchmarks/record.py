@@ -50,7 +50,7 @@ GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
 SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
-TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32")
+TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32", "scales")
 SWEEPS = ("batches", "groups", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
 SEARCHED = ("sgemm_pick",)
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
@@ -60,7 +60,10 @@ IN_LIBRARIES = ("cublas", "cublaslt", "sgemm", "tgemm", "torch_matmul", "triton_
 AT_4096 = ("--sizes", "4096", "--layout", "nn", "--precision", "f32,bf16", "--param", "ALGO=0")
 INVARIANCE = ("verify", *IN_LIBRARIES, "--invariance", *AT_4096, "--no-watch", "--no-pdl", "--compile-limit", "600")
 OF_GROUPS = ("--sizes", "3+0+4x4096x4096", "--precision", "bf16", "--param", "BM=128", "--param", "STREAM_K=1,0")
-GROUPED = ("verify", "tiled", "wgmma_grouped", "cublas", "cublas_grouped", "--invariance", *OF_GROUPS, "--no-watch")
+GROUPS = ("verify", "tiled", "wgmma_grouped", "cublas", "cublas_grouped", "--invariance", *OF_GROUPS, "--no-watch")
+EXAMPLES = "./examples/python"
+GROUPED = ("torch_grouped_mm", f"{EXAMPLES}/deep_gemm_bf16.py", f"{EXAMPLES}/quack_gemm.py", "cublas_grouped", "cublas")
+EXPERTS = "512+512+512+512+512+512+512+512x4096x2048,2048+0+128+384+1024+256+128+128x4096x2048"
 NARROW = ("mma_stream", "wgmma_splitk", "wgmma_cluster", "cublas")
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SHOWN},
@@ -75,6 +78,8 @@ RUNS = {
     "tgemm_3xtf32": (*TGEMM, "--precision", "3xtf32", "--sizes", "4096,8192"),
     "mma_sync": (*GEMMBENCH, "run", "mma_sync", "cublas", "--precision", "bf16", "--sizes", "4096", *MMA_SYNC_TILES),
     "tensor_narrow": (*GEMMBENCH, "run", *NARROW, "--precision", "bf16", "--sizes", "4x7410x1425,128x2048x4096"),
+    "python": (*GEMMBENCH, "run", "-c", "examples/python/compare.yaml", "--compile-limit", "600"),
+    "python_groups": (*GEMMBENCH, "run", *GROUPED, "--precision", "bf16", "--sizes", EXPERTS, "--compile-limit", "600"),
     "mlp": (*GEMMBENCH, "mlp"),
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),
@@ -94,7 +99,7 @@ RUNS = {
     "relocatable": ("benchmarks/relocatable.py",),
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SEARCHED},
     "invariance": (*GEMMBENCH, *INVARIANCE),
-    "invariance_groups": (*GEMMBENCH, *GROUPED),
+    "invariance_groups": (*GEMMBENCH, *GROUPS),
     "sanitize": (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple"),
 }
 """The commands, in the order of --all: those whose results README and the pages of results show come first."""

@@ -13,6 +13,7 @@ import pytest
 from gemmbench.backends.base import Build
 from gemmbench.backends.code_cache import content_key, fetch_or_build
 from gemmbench.backends.cpu.translation import PRELUDE
+from gemmbench.bench.operands.products import view_scaled_factor
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.configurations import list_configurations
@@ -60,6 +61,14 @@ FP8_CASES = [
     ("wgmma_fp8", "e5m2_fast", "BM=128 BN=128 STAGES=4 CLUSTER_M=2 CLUSTER_N=1", (261, 133, 277), -0.5),
     ("wgmma_hybrid", "e4m3", "BM=128 BN=192 STAGES=3 LARGE=2 STREAM_K=1", (1032, 776, 272), -0.5),
     ("wgmma_hybrid", "e5m2_fast", "BM=256 BN=192 STAGES=3 LARGE=2 STREAM_K=0", (1032, 400, 144), 0.0),
+    ("wgmma_wave", "e4m3", "BM=64 BN=64 STAGES=4 CLUSTER_K=2", (136, 72, 400), -0.5),
+    ("wgmma_wave", "e4m3_fast", "BM=128 BN=16 STAGES=4 SWAP=1", (24, 264, 277), 0.0),
+]
+BLOCK_CASES = [
+    ("BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=2 TURNS=0", (264, 520, 400), -0.5),
+    ("BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1 TURNS=0", (261, 776, 272), 0.0),  # tiles begin at 0 and 64 of 128
+    ("BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=1 TURNS=1", (131, 133, 277), -0.5),  # rows that TMA cannot fetch
+    ("BM=256 BN=64 STAGES=4 CLUSTER_M=1 CLUSTER_N=1 TURNS=1", (2060, 200, 640), 0.0),  # several tiles for each block
 ]
 F32_RESULTS = [
     ("wgmma_ring", "BM=256 BN=64 STAGES=3", "nt", (264, 136, 136), 0.0),
@@ -150,6 +159,7 @@ def launch(tmp_path):
         program = build_machine(plan)
         params = dict(plan.config.values)
         own = OWN_CLUSTERS.get(plan.variant.name) or math.prod(params.get(f"CLUSTER_{side}", 1) for side in "MNK")
+        arrays = {"scale_a": np.zeros(0), "scale_b": np.zeros(0), **arrays}
         arrays["workspace"] = np.frombuffer(bytes(plan.zeroed) + b"\xff" * (plan.workspace - plan.zeroed), np.uint8)
         arrays["offsets"] = np.array(plan.problem.offsets, np.int32)
         for name, array in arrays.items():
@@ -291,6 +301,24 @@ def test_c_may_be_in_f32(launch, name, config, layout, shape, beta):
 def test_fp8_is_right_with_bias_and_relu(launch, name, precision, config, shape, beta):
     plan = make_plan(name, config, "nt", shape, precision)
     check_integers(launch, with_epilogue(plan), beta)
+
+
+@pytest.mark.parametrize(("config", "shape", "beta"), BLOCK_CASES)
+def test_sums_of_128_products_get_the_scales_of_their_blocks(launch, config, shape, beta):
+    plan = with_epilogue(make_plan("wgmma_fp8_blocks", config, "nt", shape, "e4m3_blocks"))
+    problem, rng, steps = plan.problem, np.random.default_rng(0), -(-shape[2] // 128)
+    operands = {name: 2.0 ** rng.integers(-2, 3, problem.operand(name).shape) for name in ("scale_a", "scale_b")}
+    operands |= {name: rng.integers(-4, 5, problem.stored_shape(name)).astype("f8") for name in "ABC"}
+    bias = rng.integers(-4, 5, problem.N).astype("f8")
+    product = view_scaled_factor(problem, operands, "A")[0] @ view_scaled_factor(problem, operands, "B")[0]
+    want = np.maximum(ALPHA * product + beta * operands["C"] + bias, 0)
+    stored = {name: operands[name].astype(problem.storage(name).numpy_type()) for name in "ABC"}
+    stored["C"] = stored["C"] if beta else np.full_like(stored["C"], np.nan)
+    padded = np.full((len(operands["scale_b"]), -(-steps // 4) * 4), np.nan, "f4")
+    padded[:, :steps] = operands["scale_b"]
+    scale_a = operands["scale_a"].astype("f4")
+    got = launch(plan, beta, **stored, bias=bias.astype(stored["C"].dtype), scale_a=scale_a, scale_b=padded)
+    assert np.array_equal(got, want.astype(np.float32).astype(got.dtype))
 
 
 @pytest.mark.parametrize(
