@@ -51,9 +51,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // rows, which only `offsets` tells. Every cluster walks through the groups and counts tiles, so that each finds its own
 // in the same launch. A group without rows costs a step of that walk.
 //
-// The blocks of a cluster lie in two rows: those below one another share B, and with CLUSTER_N=2 those side by side share
-// A. Each fetches its part of what they share. But the last rows of a group may fit in one block. There, all blocks of
-// the cluster lie side by side, so that none is without rows:
+// The blocks of a cluster lie in two rows: those below one another share B, and with CLUSTER_N=2 those side by side
+// share A. Each fetches its part of what they share. But the last rows of a group may fit in one block. There, all
+// blocks of the cluster lie side by side, so that none is without rows:
 //
 //          columns 0 to 255    to 511
 //         +----------------+----------------+
@@ -73,9 +73,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // infinities.
 //
 // STREAM_K: the tiles that are left after whole waves are cut along K, and their partial sums are added in the
-// workspace, in a fixed order. Every second tile of a cluster goes through K backwards. Which tiles these are depends on
-// all groups. With STREAM_K=0, every sum adds the same products in the same order whatever the other groups are, so the
-// bits of a group do not depend on them.
+// workspace, in a fixed order. Every second tile of a cluster goes through K backwards. Which tiles these are depends
+// on all groups. With STREAM_K=0, every sum adds the same products in the same order whatever the other groups are, so
+// the bits of a group do not depend on them.
 //
 // Bound by the power limit where groups are large, and by memory where they have few rows: it takes 250 to multiply a B
 // as long as it takes to fetch it.
