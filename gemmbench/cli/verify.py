@@ -74,7 +74,7 @@ class VerifyOptions:
         "--invariance",
         is_flag=True,
         heading=MEASURING,
-        help="Also ask whether the bits of a row of C depend on M, on its place or on other rows.",
+        help="Also ask whether the bits of a row of C depend on M, on its place, or on other rows or groups.",
     )
     limits: None = group(*LIMITS)
     out: str | None = option(

@@ -14,7 +14,7 @@ from gemmbench.planning.problems import (
     make_problem,
     parse_padding,
 )
-from gemmbench.planning.sizes import Groups, Many, One
+from gemmbench.planning.sizes import Groups, Many, One, parse_sizes
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,15 @@ def test_groups_have_rows_of_a_and_c_and_a_b_each():
     assert groups.take(2) == Problem(3, 4, 7, "nt", "f32", 1.5, epilogue=("bias", "residual", "scale"))
     assert groups.one == groups.take(0) and "groups=(5, 0, 3)" in repr(groups)
     assert groups.key != make_problem(Groups((3, 0, 5), 4, 7), "nt", "f32", 1.5, epilogue=groups.epilogue).key
-    assert make_problem(Groups((1,) * 9, 4, 7), "nn", "f32").title.startswith("M = 9 (9 groups of 1 to 1), N")
+
+
+def test_the_rows_of_many_groups_are_not_listed_where_a_problem_is_shown():
+    few, equal, uneven = (make_problem(Groups(rows, 4, 7), "nn", "f32") for rows in ((5, 0), (2,) * 9, (1, 8, 0, 3, 4)))
+    assert [str(each) for each in (few, equal, uneven)] == [
+        "5+0x4x7 nn f32", "9 groups of 2x4x7 nn f32", "5 groups of 0-8x4x7 nn f32"
+    ]  # fmt: skip
+    assert few.title.startswith("M = 5 (5 + 0), N") and uneven.title.startswith("M = 16 (5 groups of 0-8), N")
+    assert parse_sizes(uneven.shape.size) == [uneven.shape]
 
 
 def test_rows_of_groups_are_contiguous():

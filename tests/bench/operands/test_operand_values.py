@@ -30,6 +30,15 @@ def test_a_seed_gives_the_same_data_again_and_another_seed_other_data(fill):
     assert (one["A"] != other["A"]).any()
 
 
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_large_groups_have_the_elements_of_the_first_b_in_other_places(layout):
+    problem = Problem(40, 256, 257, layout, groups=(3, 0, 30, 7))
+    B = make_operands(problem, "uniform", 0)["B"].reshape(4, -1)
+    assert all((np.sort(each) == np.sort(B[0])).all() for each in B)
+    for one in range(4):
+        assert [(B[one] == B[other]).mean() > 0.01 for other in range(4)] == [one == other for other in range(4)]
+
+
 @pytest.mark.parametrize("name", ["f32", "tf32", "f64"])
 def test_integers_of_32_bits_are_small_and_never_0_so_that_no_product_can_hide(name):
     data = make_operands(Problem(200, 200, 200, precision_name=name), "ints", 0)
