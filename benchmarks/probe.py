@@ -17,7 +17,7 @@ def compile_probe(path: Path, symbol: str, arch: str, macros: Mapping[str, int])
     """Compile a file of kernels with macros and return the path of the cubin."""
     defines = [f"#define {name} {value}" for name, value in macros.items()]
     text = "\n".join([*defines, f'#line 1 "{path.name}"', path.read_text()])
-    return NvccCompiler().cubin(text, arch, symbol, path.name).path
+    return NvccCompiler().cubin(text, arch, (symbol,), path.name).path
 
 
 class Probe:

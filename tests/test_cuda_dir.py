@@ -46,10 +46,9 @@ def find_picked(variant, problem):
     return variant.picks[find_row(problem, variant, "cuda", {"cuda": GPU}, lambda *_: "")]
 
 
-@pytest.mark.parametrize("name", ["sgemm", "tgemm"])
-def test_the_configs_of_a_pick_have_a_problem_for_every_rule_of_their_candidates(name):
-    variant, served, listed = Catalog([ROOT / "cuda"]).get(name), set(), set()
-    for path in (ROOT / "configs").glob(f"{name}_pick*.yaml"):
+def test_the_searches_of_sgemm_have_a_problem_for_every_rule_of_their_candidates():
+    variant, served, listed = Catalog([ROOT / "cuda"]).get("sgemm"), set(), set()
+    for path in (ROOT / "configs").glob("sgemm_pick*.yaml"):
         sweep = read_sweep(RunRequest(config=str(path)), on_cpu=False)
         listed |= {choice.name for choice in sweep.choices if choice.own}
         for problem in sweep.problems:

@@ -29,6 +29,7 @@ costs:                          # start, ends and call in ns, the others in ps; 
     call: 1300
     copy: 2048 * 1000000 // BANDWIDTH
   wgmma_cluster: *tiles
+  wgmma_fp8: *tiles
   wgmma_splitk:
     start: 2500
     ends: 500
@@ -73,7 +74,7 @@ estimates:                      # in ps
     moved: blocks * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8    # KB from L2
     memory: l2 * moved + dram * (inputs + outputs) + padded * 1000 * call + copy * copied
     time: 1000 * (start + ends * cdiv(blocks, usable * room)) + step * steps * alone + memory
-  wgmma_cluster:
+  wgmma_cluster: &persistent
     cluster: CLUSTER_M * CLUSTER_N
     tiles: cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N)            # of a cluster
     rounds: cdiv(tiles, SMS // cluster)
@@ -81,6 +82,7 @@ estimates:                      # in ps
     moved: tiles * cluster * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
     copies: padded * 1000 * call + copy * copied
     time: 1000 * (start + ends * rounds) + step * steps * rounds + l2 * moved + dram * (inputs + outputs) + copies
+  wgmma_fp8: *persistent
   wgmma_splitk:
     tiles: cdiv(M, BM) * cdiv(N, BN)
     split: max(1, min(SMS // tiles, cdiv(K, 64) // 4))
@@ -124,54 +126,80 @@ pick:                           # the model of each candidate's time is said bel
   - when: halves and M < N and lines > 0 and lines <= 8
     region: narrow8
     candidates:
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
   - when: halves and M < N and lines > 8 and lines <= 16
     region: narrow16
     candidates:
-      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
+  - when: halves and M < N and lines > 16 and lines <= 24
+    region: narrow32
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
   - when: halves and M < N and lines > 16 and lines <= 32
     region: narrow32
     candidates:
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 4, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
+  - when: halves and M < N and lines > 32 and lines <= 48
+    region: narrow64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
   - when: halves and M < N and lines > 32 and lines <= 64
     region: narrow64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
   - when: halves and M >= N and lines > 0 and lines <= 8
     region: narrow8
     candidates:
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
   - when: halves and M >= N and lines > 8 and lines <= 16
     region: narrow16
     candidates:
-      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+  - when: halves and M >= N and lines > 16 and lines <= 24
+    region: narrow32
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
   - when: halves and M >= N and lines > 16 and lines <= 32
     region: narrow32
     candidates:
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 4, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
+  - when: halves and M >= N and lines > 32 and lines <= 48
+    region: narrow64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
   - when: halves and M >= N and lines > 32 and lines <= 64
     region: narrow64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
   - when: halves and lines > 0 and lines <= 16 and copied > 0
     region: narrow_copied
@@ -184,11 +212,11 @@ pick:                           # the model of each candidate's time is said bel
   - when: halves and large >= 6 * SMS and K >= 1024 and copied == 0 and N * BYTES_C % 16 == 0
     region: huge
     candidates:
-      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: [15, 14, 16], STREAM_K: 1}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
   - when: halves and large > 2 * SMS and copied == 0 and N * BYTES_C % 16 == 0
     candidates:
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
   - when: halves and large > 2 * SMS
     candidates:
       - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
@@ -197,19 +225,29 @@ pick:                           # the model of each candidate's time is said bel
     candidates:
       - wgmma_wave: {BM: 256, BN: 64, STAGES: 5, CLUSTER_M: [1, 4], CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: [96, 192], STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
   - when: halves and lines > 64 and small <= 2 * SMS
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 4, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 96, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: [4, 8], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: [192, 224], STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 96, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 224, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 4, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: 2, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
       - wgmma_splitk: {BN: [64, 128], STAGES: 6}
       - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: 3}
   - when: halves and lines > 64 and large <= 2 * SMS
@@ -218,10 +256,127 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: [4, 8], CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2], CLUSTER_K: 2, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 192, STAGES: 5, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 160, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 192, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 224, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: [160, 192], STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_cluster: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: [1, 4]}
       - wgmma_cluster: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2, 4]}
       - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2]}
       - wgmma_cluster: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
+  - when: BYTES == 1 and M < N and lines > 0 and lines <= 8
+    region: thin8
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+  - when: BYTES == 1 and M < N and lines > 8 and lines <= 16
+    region: thin16
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
+  - when: BYTES == 1 and M < N and lines > 16 and lines <= 24
+    region: thin32
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+  - when: BYTES == 1 and M < N and lines > 16 and lines <= 32
+    region: thin32
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
+  - when: BYTES == 1 and M < N and lines > 32 and lines <= 48
+    region: thin64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+  - when: BYTES == 1 and M < N and lines > 32 and lines <= 64
+    region: thin64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
+  - when: BYTES == 1 and M >= N and lines > 0 and lines <= 8
+    region: thin8
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+  - when: BYTES == 1 and M >= N and lines > 8 and lines <= 16
+    region: thin16
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+  - when: BYTES == 1 and M >= N and lines > 16 and lines <= 24
+    region: thin32
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+  - when: BYTES == 1 and M >= N and lines > 16 and lines <= 32
+    region: thin32
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
+  - when: BYTES == 1 and M >= N and lines > 32 and lines <= 48
+    region: thin64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+  - when: BYTES == 1 and M >= N and lines > 32 and lines <= 64
+    region: thin64
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+  - when: BYTES == 1 and lines <= 64
+    region: thin
+    candidates:
+      - wgmma_fp8: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: BYTES == 1 and lines > 64 and small <= 2 * SMS
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 96, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: 6, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: [1, 2], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 4, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_fp8: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
+  - when: BYTES == 1 and lines > 64 and large <= 2 * SMS
+    candidates:
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 4, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 192, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_fp8: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1}
+      - wgmma_fp8: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
+      - wgmma_fp8: {BM: 256, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: [1, 2]}
+  - when: BYTES == 1 and large > 2 * SMS
+    candidates:
+      - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
+      - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
+      - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: BYTES == 4 and lines <= 16
     region: lines
     candidates:
@@ -230,50 +385,39 @@ pick:                           # the model of each candidate's time is said bel
       - sgemm_stream: {LINES: [8, 16], OUTPUTS: [64, 128], THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: BYTES == 4 and M < N and lines <= 64
     candidates:
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 8], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
   - when: BYTES == 4 and M >= N and lines <= 64
     candidates:
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 8], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
   - when: BYTES == 4 and lines > 64 and large <= 2 * SMS
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 96, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 192, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: [64, 96], STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_tf32: {BM: 128, BN: [128, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
   - when: BYTES == 4 and large > 2 * SMS
     candidates:
       - wgmma_tf32: {BM: 128, BN: [128, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
       - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-  - when: large >= 6 * SMS and PROMOTED_EVERY
-    variant: wgmma_hybrid
-    params: {BM: 128, BN: 192, STAGES: 4, LARGE: 15, STREAM_K: 0}
-  - when: large > 2 * SMS and BYTES == 1
-    variant: wgmma_hybrid
-    params: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
-  - when: square > SMS          # in fp8
-    variant: wgmma_fp8
-    params: {BM: 256, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
-  - when: small > SMS
-    variant: wgmma_fp8
-    params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: small <= SMS
-    variant: wgmma_fp8
-    params: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: square > SMS
     variant: wgmma_3xtf32
     params: {BM: 128, BN: 128, STAGES: 3, PROMOTE: 64, TURNS: 1}
@@ -305,6 +449,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      more                                  wgmma_hybrid; wgmma_cluster where rows are not multiples of 16 bytes
 //      tf32                                  the same, and sgemm_stream for up to 16 lines: products in FP32 are fast
 //                                            enough, since reading the large operand takes most of the time
-//      fp8, 3xtf32, older GPUs               the kernel of that precision, with smaller tiles where C is small
+//      e4m3                                  the same, and wgmma_fp8
+//      e5m2, 3xtf32, older GPUs              the kernel of that precision, with smaller tiles where C is small
 //
 // It is bound by whatever bounds the chosen kernel.

@@ -1,7 +1,7 @@
 /*---
 summary: tiles of any size, the long side of C along the rows of products; K is split within clusters
 order: 247
-precisions: [bf16, f16, tf32, bf16_f32, f16_f32]
+precisions: [bf16, f16, tf32, bf16_f32, f16_f32, e4m3, e4m3_fast]
 layouts: [nn, nt, tn, tt]
 arch: [90a]                     # wgmma
 epilogue: [bias, relu]
@@ -35,6 +35,7 @@ let:
   wide: 128 // BYTES            # elements of a row of a tile
   narrow: wide if BN % wide == 0 else 32 if BN % 32 == 0 else 16 if BN % 16 == 0 else 8
   cluster: CLUSTER_M * CLUSTER_N * CLUSTER_K
+  partial: BN // 2 if PROMOTED_EVERY else 0     # promotion needs the sums of 64 rows twice
   # A tile that runs along M or N comes in chunks; where they cannot be dealt evenly, they are also cut along k.
   cuts_rows: CLUSTER_N if BM % (64 * CLUSTER_N) != 0 else 1
   cuts_columns: CLUSTER_M if BN % (64 * CLUSTER_M) != 0 else 1
@@ -53,10 +54,11 @@ let:
   boxed: BYTES_C == 2 and N % 8 == 0 and (SWAP or boxes > 8)
   shared: STAGES * ((BM + BN) * 128 + 16) + (4 * BM * BN * CLUSTER_K // owners if CLUSTER_K > 1 else 0)
 require:
+  - BYTES > 1 or not TRANS_A and TRANS_B   # in fp8 both operands run along K
   - cluster <= 8
   - CLUSTER_K <= cdiv(K, wide)
   - BN // 8 % owners == 0
-  - (BM // 64 + 1) * (BN // 2 + 40) * 128 <= 65536  # else the sums do not fit in registers
+  - (BM // 64 + 1) * (BN // 2 + partial + 40) * 128 <= 65536  # else the sums do not fit in registers
   - cdiv(stored, 64) <= STAGES  # boxes of C take the places of tiles
   - CLUSTER_M == 1 or BN % (64 if not columns_along_k else 8 * CLUSTER_M) == 0
   - shared <= SMEM
@@ -125,6 +127,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // order of k, so every run gives the same bits. Compared with wgmma_splitk, sums need not travel through L2, and
 // nothing waits for a counter in memory.
 //
+// In e4m3, sums are promoted to float every 128 products, as in wgmma_fp8; e4m3_fast leaves them in the tensor cores.
+//
 // Bound by memory where C is narrow, by L2 where tiles are small, and where the problem is small by the time that a
 // launch and the first stage take.
 
@@ -141,7 +145,7 @@ constexpr bool kTurnsA = sizeof(TA) == 4 && TRANS_A, kTurnsB = sizeof(TB) == 4 &
 constexpr int kOwners = CLUSTER_K < BN / 8 ? CLUSTER_K : BN / 8;  // blocks that add up and store columns of a tile
 constexpr int kStored = BN / kOwners, kOwned = kStored / 8;       // columns of an owner, and blocks of 8 of them
 constexpr int kSharedBytes = STAGES * (kStageBytes + 16) + (CLUSTER_K > 1 ? 4 * BM * BN * CLUSTER_K / kOwners : 0);
-constexpr int kRegisters = BN / 2 + 56;  // of a thread, about
+constexpr int kRegisters = BN / 2 * (1 + kPromotes) + 56;  // of a thread, about
 constexpr int least(int one, int other) { return one < other ? one : other; }
 constexpr int kRoom = least(232448 / (kSharedBytes + 1024), 65536 / (kThreads * kRegisters));
 constexpr int kBlocks = kRoom < 1 ? 1 : least(kRoom, 4);  // of an SM

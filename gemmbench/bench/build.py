@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Semaphore
+from typing import Any
 
 from gemmbench.analysis.toolkit import kill_running_commands
 from gemmbench.backends.base import Artifact, Compiler
@@ -112,7 +113,7 @@ def compile_plans(
         return {plan: job.result() for plan, job in jobs.items()}
 
 
-def wait_for_any(jobs: Sequence[Future[Built]], seconds: float) -> None:
+def wait_for_any(jobs: Sequence[Future[Any]], seconds: float) -> None:
     """Wait at most `seconds` until one of the jobs is done."""
     wait(jobs, seconds, FIRST_COMPLETED)
 

@@ -38,10 +38,11 @@ from gemmbench.planning.manifests.card_costs import (
     read_costs,
 )
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.variant import ALL, ONE, Candidate, CostsFile, Pick, Variant
+from gemmbench.planning.manifests.variant import ALL, ONE, Candidate, CostsFile, Variant
 from gemmbench.planning.plans.configurations import Configurations, list_configurations
-from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Plan, Skip, Target, make_chain, shorten_device
+from gemmbench.planning.plans.evaluation import Excluded
+from gemmbench.planning.plans.expansion import collect_names, group_picks, make_plans
+from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, Target, make_chain, shorten_device
 from gemmbench.planning.plans.skip_reasons import explain_unsuitable
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Shape
@@ -61,6 +62,8 @@ from gemmbench.session.tuning_runs import open_compilers
 _SUFFIX = ".survey"
 _PERIOD = 0.2
 """Seconds between looks at the compilers."""
+_AHEAD = 64
+"""Drawn shapes that are planned before the first of them is timed."""
 _MOST_UNFIT = 1000
 """Drawn shapes in a row that no candidate can compute."""
 _MOST_FAILURES = 3
@@ -92,32 +95,35 @@ class _Combination:
     precision: str
     shapes: Iterator[tuple[str, Shape]]
     checks: dict[Candidate, Plan | Skip]
-    jobs: dict[Candidate, Future[Built]] = field(default_factory=dict)
-    verified: Verified | None = None
-    measured: int = 0
+    verified: set[Candidate] = field(default_factory=set)
+    wrong: set[Candidate] = field(default_factory=set)
+    drawn: int = 0
     is_used_up: bool = False
     failures: Counter[Candidate] = field(default_factory=Counter)
 
-    @property
-    def is_compiled(self) -> bool:
-        return all(job.done() for job in self.jobs.values())
-
     def is_timed(self, candidate: Candidate) -> bool:
         """Return whether a candidate is worth launching."""
-        wrong = self.verified.wrong if self.verified else {}
-        return candidate in self.checks and candidate not in wrong and self.failures[candidate] < _MOST_FAILURES
+        return candidate in self.checks and candidate not in self.wrong and self.failures[candidate] < _MOST_FAILURES
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A drawn problem, its plans with the candidate or library that each belongs to, and their code."""
+    """A drawn problem, its plans with the candidate or library that each belongs to, and the jobs that compile them.
+
+    `checking` are the jobs of what verification launches.
+    """
 
     combination: _Combination
     problem: Problem
     kind: str
     keys: Sequence[_Key]
     plans: Sequence[Plan]
-    built: Sequence[Built]
+    jobs: Sequence[Future[Built]]
+    checking: Sequence[Future[Built]]
+
+    @property
+    def is_compiled(self) -> bool:
+        return all(job.done() for job in (*self.jobs, *self.checking))
 
 
 def survey_candidates(
@@ -156,12 +162,12 @@ def survey_candidates(
         ThreadPoolExecutor(1) as planner,
     ):
         surveyor = _Surveyor(variant, catalog, machine, session, pool, combinations, known, deadline)
-        surveyor.compile_ahead()
+        planning = planner.submit(surveyor.plan_ahead)
         head = replace(head, software=dict(session.software))  # waits until the device is open
         pool.use_all_threads()
         with SurveyFile(path, head) as file:
             try:
-                surveyor.run(file, planner)
+                surveyor.run(file, planning)
             finally:
                 surveyor.stop()
         interrupted = session.is_interrupted()
@@ -226,7 +232,7 @@ def _list_combinations(request: RunRequest, variant: Variant, machine: Machine, 
 
 
 class _Surveyor:
-    """Draws problems, plans and compiles them ahead, verifies each candidate once, and times all."""
+    """Draws problems, plans and compiles them ahead, verifies each candidate once, and times those that compete."""
 
     def __init__(
         self,
@@ -242,9 +248,7 @@ class _Surveyor:
         self._variant, self._machine, self._session, self._pool = variant, machine, session, pool
         self._combinations, self._known, self._deadline = combinations, known, deadline
         self._began, self._stopped, self._count = time.monotonic(), False, 0
-        self._candidates: dict[Candidate, Pick] = {}
-        for pick in variant.picks:
-            self._candidates.setdefault(pick.candidate, pick)
+        self._planned: list[_Prepared] = []
         primary = machine.choice.primary
         able = [library for library in catalog.libraries if primary in library.devices or self._runs_all]
         self._libraries: list[tuple[Variant, Configurations]] = [
@@ -257,30 +261,48 @@ class _Surveyor:
     def _runs_all(self) -> bool:
         return self._machine.primary.target.runs_every_variant
 
-    def compile_ahead(self) -> None:
-        """Start to compile all candidates on all cores, one layout and precision after the other."""
-        for each in self._combinations:
-            for candidate, plan in each.checks.items():
-                if isinstance(plan, Plan):
-                    each.jobs[candidate] = self._pool.submit(plan)
-
     def stop(self) -> None:
-        """Prepare nothing more."""
+        """Plan nothing more."""
         self._stopped = True
 
     def _is_over(self) -> bool:
         return self._stopped or time.monotonic() > self._deadline or self._session.is_interrupted()
 
-    def run(self, file: SurveyFile, planner: ThreadPoolExecutor) -> None:
-        """Measure shapes until time is up. While one is timed, the next is planned."""
-        upcoming = planner.submit(self._prepare)
-        while (prepared := upcoming.result()) is not None:
-            if prepared.combination.verified is None:
-                prepared.combination.verified = self._verify(prepared.combination)
-                if self._session.is_interrupted():
+    def plan_ahead(self) -> None:
+        """Draw and plan problems, and start to compile their candidates, until time is up or no shapes are left.
+
+        A few are ahead of the one that is timed, so that all cores have code to compile. Each is of the layout and
+        precision with the fewest. Raises UsageError if no candidate can compute any.
+        """
+        while not self._is_over():
+            left = [each for each in self._combinations if not each.is_used_up]
+            if not left:
+                return
+            if len(self._planned) < _AHEAD:
+                prepared = self._draw(min(left, key=lambda each: each.drawn))
+                if prepared is not None:
+                    self._planned.append(prepared)
+            else:
+                time.sleep(_PERIOD)
+
+    def run(self, file: SurveyFile, planning: Future[None]) -> None:
+        """Measure shapes whose code is compiled, while others are planned and compiled, until time is up."""
+        while not self._is_over():
+            planned = list(self._planned)
+            prepared = next((each for each in planned if each.is_compiled), None)
+            if prepared is None:
+                if planning.done() and not planned:
+                    planning.result()
                     return
-                file.add_verified(prepared.combination.verified)
-            upcoming = planner.submit(self._prepare)
+                jobs = [job for each in planned for job in (*each.jobs, *each.checking)]
+                self._session.progress("compile", sum(job.done() for job in jobs), len(jobs))
+                wait_for_any([job for job in jobs if not job.done()] or [planning], _PERIOD)
+                continue
+            self._planned.remove(prepared)
+            if verified := self._verify(prepared):
+                file.add_verified(verified)
+            if self._session.is_interrupted():
+                return
             self._report_progress()
             shape = self._time(prepared)
             if shape is not None:
@@ -292,29 +314,9 @@ class _Surveyor:
         what = f"{SWEEP}survey {self._variant.name}: {count_noun(self._count, 'shape')}"
         self._session.progress(what, round(max(0.0, whole - left)), round(whole), max(0.0, left))
 
-    def _prepare(self) -> _Prepared | None:
-        """Draw a problem for the layout and precision with the fewest of those whose code is compiled, and plan it.
-
-        Returns None when time is up or no shapes are left.
-        """
-        while not self._is_over():
-            left = [each for each in self._combinations if not each.is_used_up]
-            if not left:
-                return None
-            ready = [each for each in left if each.is_compiled]
-            if ready:
-                prepared = self._draw(min(ready, key=lambda each: each.measured))
-                if prepared is not None:
-                    return prepared
-                continue
-            jobs = [job for each in self._combinations for job in each.jobs.values()]
-            self._session.progress("compile", sum(job.done() for job in jobs), len(jobs))
-            wait_for_any([job for job in jobs if not job.done()], _PERIOD)
-        return None
-
     def _draw(self, combination: _Combination) -> _Prepared | None:
         """Draw problems until candidates can compute one, or no shapes are left. Raises UsageError if none can."""
-        combination.measured += 1
+        combination.drawn += 1
         for _ in range(_MOST_UNFIT):
             drawn = next(combination.shapes, None)
             if drawn is None:
@@ -329,25 +331,29 @@ class _Surveyor:
                 return None
             planned = list(self._list_plans(combination, problem))
             if any(is_candidate for (is_candidate, _), _ in planned):
-                jobs = [self._pool.submit(plan) for _, plan in planned]
-                while waiting := [job for job in jobs if not job.done()]:
-                    wait_for_any(waiting, _PERIOD)
-                    if self._is_over():
-                        return None
                 keys, plans = [key for key, _ in planned], [plan for _, plan in planned]
-                return _Prepared(combination, problem, kind, keys, plans, [job.result() for job in jobs])
+                checks = [combination.checks[name] for is_candidate, name in keys if is_candidate]
+                checking = [self._pool.submit(check) for check in checks if isinstance(check, Plan)]
+                jobs = [self._pool.submit(plan) for plan in plans]
+                return _Prepared(combination, problem, kind, keys, plans, jobs, checking)
         what = f"{combination.layout} {combination.precision}"
         raise UsageError(f"{self._variant.name} in {what}: no candidate can compute any of {_MOST_UNFIT} drawn shapes")
 
     def _list_plans(self, combination: _Combination, problem: Problem) -> Iterator[tuple[_Key, Plan]]:
-        """Yield the plans of candidates and libraries that can compute a problem. Products do not overlap."""
+        """Yield the plans of the candidates that compete for a problem, and of libraries. Products do not overlap."""
         primary, targets = self._machine.choice.primary, self._machine.targets
-        for candidate, pick in self._candidates.items():
-            if combination.is_timed(candidate) and pick.code is not None:
-                chosen = [(pick.code, [Config(tuple(pick.values.items()))])]
-                (plan,) = make_plans([problem], chosen, primary, targets, self._machine.why_refused)
-                if isinstance(plan, Plan):
-                    yield (True, candidate), plan.without_pdl()
+        names = collect_names(self._variant, problem, self._machine.primary.target)
+        for group in group_picks(self._variant, names):
+            rivals: dict[Candidate, Plan] = {}
+            for pick in [] if isinstance(group, Excluded) else [self._variant.picks[number] for number in group]:
+                if combination.is_timed(pick.candidate) and pick.code is not None:
+                    chosen = [(pick.code, [Config(tuple(pick.values.items()))])]
+                    (plan,) = make_plans([problem], chosen, primary, targets, self._machine.why_refused)
+                    if isinstance(plan, Plan):
+                        rivals.setdefault(pick.candidate, plan.without_pdl())
+            yield from (((True, candidate), plan) for candidate, plan in rivals.items())
+            if rivals:
+                break
         for plan in make_plans([problem], self._choose_libraries(problem), primary, targets, self._machine.why_refused):
             if isinstance(plan, Plan) and plan.device == primary:
                 yield (False, (plan.variant.name, tuple(sorted(plan.config.values)))), plan
@@ -359,29 +365,32 @@ class _Surveyor:
         kinds = [library.name.rpartition("_")[0] for library, _ in able]
         return [each for each in able if each[0].name not in kinds]
 
-    def _verify(self, combination: _Combination) -> Verified:
-        """Verify the code of all candidates at small problems that no tile divides."""
+    def _verify(self, prepared: _Prepared) -> Verified | None:
+        """Verify candidates that were not yet verified at small problems that no tile divides; None if all were."""
+        combination = prepared.combination
+        new = [name for is_candidate, name in prepared.keys if is_candidate and name not in combination.verified]
         checked, wrong, unchecked = CheckedCode(), dict[Candidate, str](), dict[Candidate, str]()
-        chains = {}
-        for candidate, plan in combination.checks.items():
+        by_problem: dict[Problem, dict[Candidate, Chain]] = {}
+        for candidate in new:
+            plan = combination.checks[candidate]
             if isinstance(plan, Skip):
                 unchecked[candidate] = plan.reason
             else:
-                chains[candidate] = make_chain(plan)
-        by_problem: dict[Problem, list[Candidate]] = {}
-        for candidate, chain in chains.items():
-            by_problem.setdefault(chain.problem, []).append(candidate)
-        for number, (problem, members) in enumerate(by_problem.items()):
+                chain = make_chain(plan)
+                by_problem.setdefault(chain.problem, {})[candidate] = chain
+        for number, (problem, chains) in enumerate(by_problem.items()):
             self._session.progress(f"verify at {problem}", number, len(by_problem))
-            for record in self._batches.check([chains[candidate] for candidate in members]):
+            for record in self._batches.check(list(chains.values())):
                 checked.add(record)
-            for candidate in members:
-                fault = checked.find(chains[candidate])
+            for candidate, chain in chains.items():
+                fault = checked.find(chain)
                 if fault:
                     wrong[candidate] = _shorten(fault)
                 elif fault is None:
                     unchecked[candidate] = "interrupted"
-        return Verified(combination.layout, combination.precision, wrong, unchecked)
+        combination.verified.update(new)
+        combination.wrong.update(wrong)
+        return Verified(combination.layout, combination.precision, wrong, unchecked) if new else None
 
     def _time(self, prepared: _Prepared) -> SurveyedShape | None:
         """Time the plans of a problem; None if interrupted, or if none could be timed."""
@@ -393,7 +402,7 @@ class _Surveyor:
         ]
         keys = [prepared.keys[number] for number in chosen]
         plans = tuple(prepared.plans[number] for number in chosen)
-        built = tuple(prepared.built[number] for number in chosen)
+        built = tuple(prepared.jobs[number].result() for number in chosen)
         batch = SurveyBatch(policy=Policy(), plans=plans, built=built)
         records: list[PlanTime] = self._session.worker.experiment(batch) if plans else []
         if not records:
@@ -514,7 +523,7 @@ def _fit_surveys(
     target, shapes = merged.target, list(merged.shapes.values())
     held = [shape for shape in shapes if is_held_out(shape.problem, how.hold_out, seed)]
     training = [shape for shape in shapes if not is_held_out(shape.problem, how.hold_out, seed)]
-    parts = fit_costs(variant, target, training)
+    parts = fit_costs(variant, target, training, merged.wrong)
     precisions = dict.fromkeys(shape.problem.precision_name for shape in shapes)
     in_use = {name: find_fitted(variant, target.card, name) for name in precisions}
     fitted = {name: dict(found) for name, found in in_use.items()}

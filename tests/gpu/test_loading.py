@@ -66,7 +66,7 @@ def test_a_loaded_cubin_has_its_functions_and_globals(backend, tmp_path):
 
     text = '__device__ int answer = 42; extern "C" __global__ void gemm(int* out) { *out = answer; }'
     arch = str(backend.device.target.sm)
-    module = load_cubin(NvccCompiler().cubin(text, arch, "gemm", "cuda/answer.cu").path, arch)
+    module = load_cubin(NvccCompiler().cubin(text, arch, ("gemm",), "cuda/answer.cu").path, arch)
     _, size = module.get_global("answer")
     assert size == 4 and module.get_function("gemm").num_regs > 0
     with pytest.raises(pycuda.driver.LogicError, match="not found"):

@@ -15,7 +15,6 @@ import pytest
 from gemmbench.analysis import toolkit
 from gemmbench.backends import registry
 from gemmbench.backends.base import Place, Step
-from gemmbench.backends.cuda.launch import Kernel
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.workers.device_workers import LocalWorker
@@ -209,11 +208,11 @@ def trace(hopper):
     def run(plan: Plan, turns: int) -> tuple[np.ndarray, int]:
         compiler = NvccCompiler()
         text = TRACE.replace("ADDRESS", str(memory.address)) + compiler.text(plan)
-        for symbol in dict.fromkeys(plan.symbols):
+        for symbol in dict.fromkeys(symbol.partition("<")[0] for symbol in plan.symbols):
             text, found = re.subn(rf"(\b{symbol}\s*\([^()]*\)\s*\{{)", r"\1 Trace trace;", text, count=1)
             assert found, symbol
-        cubin = compiler.cubin(text, plan.arch, plan.symbols[0], "traced.cu")
-        loaded = Kernel(cubin.path, plan.arch, plan.launches, hopper.device.target.smem, hopper.stream)
+        cubin = compiler.cubin(text, plan.arch, plan.symbols, "traced.cu")
+        loaded = hopper.load(cubin, plan)
         problem = plan.problem
         ends = list(accumulate(-(-problem.operand_bytes(name) // 1024) * 1024 for name in "ABC"))
         operands = hopper.allocate(ends[-1])

@@ -93,4 +93,5 @@ def test_a_survey_goes_on_after_a_crash_and_writes_constants_that_are_picked(tmp
     (written,) = (tmp_path / "kernels/best.costs").iterdir()
     assert "ROWS=4:" in written.read_text()
     again = gemmbench(tmp_path, "run", "best", *where, "--sizes", "256", "--rounds", "4", cache=cache)
+    assert "ROWS=3: wrong" in written.read_text()
     assert again.returncode == 0 and "rows: ROWS=" in again.stdout, again.stderr

@@ -369,6 +369,6 @@ def _compile_helpers(sm: int) -> str:
     place = f"gemmbench/backends/cuda/{_HELPERS.name}"
     text = f'#line 1 "{place}"\n{_HELPERS.read_text(encoding="utf-8")}'
     try:
-        return NvccCompiler(niceness=0).cubin(text, str(sm), "gate", place).path
+        return NvccCompiler(niceness=0).cubin(text, str(sm), ("gate",), place).path
     except BuildError as fault:
         raise DeviceError(str(fault)) from fault

@@ -266,12 +266,12 @@ class NvccCompiler:
             return Artifact(f"{plan.variant.name} {_find_cublas_release()}".strip(), "", Build())
         return self._fetch(make_unit(plan))
 
-    def cubin(self, text: str, arch: str, symbol: str, location: str) -> Artifact:
+    def cubin(self, text: str, arch: str, symbols: tuple[str, ...], location: str) -> Artifact:
         """Compile `text` for `arch` ("90a").
 
-        `symbol` is the kernel whose facts are kept. `location` is its file.
+        `symbols` are its kernels; the facts of the last are kept. `location` is its file.
         """
-        return self._fetch(CompilerUnit(text, arch, (symbol,), location))
+        return self._fetch(CompilerUnit(text, arch, symbols, location))
 
     def _fetch(self, unit: CompilerUnit) -> Artifact:
         return fetch_or_build(self._make_key(unit), unit.suffix, lambda draft: self._build(unit, draft))

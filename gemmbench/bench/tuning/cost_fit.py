@@ -125,8 +125,10 @@ class _Region:
         return terms / times[:, None], 1 - np.array(found.bases) / times
 
 
-def fit_costs(variant: Variant, target: Target, shapes: Sequence[SurveyedShape]) -> list[RegionCosts]:
-    """Fit the constants of all candidates in the precisions of these shapes.
+def fit_costs(
+    variant: Variant, target: Target, shapes: Sequence[SurveyedShape], wrong: Collection[Candidate] = ()
+) -> list[RegionCosts]:
+    """Fit the constants of all candidates in the precisions of these shapes, but not of those that were wrong.
 
     Candidates without times get their scaled defaults. A region at whose shapes nothing was timed is left out. Raises
     UsageError if an estimate is not linear in its constants.
@@ -138,10 +140,10 @@ def fit_costs(variant: Variant, target: Target, shapes: Sequence[SurveyedShape])
         for name, scales in _fit_scales(regions.values()).items():
             for region in regions.values():
                 _fit_region(region, name, scales)
-        for name, region in regions.items():
-            if any(each.times for each in region.data.values()):
-                costs = {candidate: _name_costs(region, candidate) for candidate in region.picks}
-                found.append(RegionCosts(precision, name, costs))
+        for kind, region in regions.items():
+            if any(each.times for each in region.data.values()) or any(name in wrong for name in region.picks):
+                costs = {name: None if name in wrong else _name_costs(region, name) for name in region.picks}
+                found.append(RegionCosts(precision, kind, costs))
     return found
 
 

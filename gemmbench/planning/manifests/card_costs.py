@@ -14,7 +14,8 @@
           BM=16 BN=64 BK=16: {start: 736, each: 4740}
 
 Instead of `costs`, `same_as: nvidia-h100` takes those of another card. A candidate that is not listed keeps the
-defaults of the manifest. The file is read when a pick is planned for its card.
+defaults of the manifest. One whose results were wrong has the word `wrong` for its constants, and is not picked. The
+file is read when a pick is planned for its card.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.yaml_document import Document, parse_document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
-FittedCosts = Mapping[tuple[str, Candidate], Mapping[str, int]]
-"""The constants of candidates by region and candidate."""
+FittedCosts = Mapping[tuple[str, Candidate], Mapping[str, int] | None]
+"""The constants of candidates by region and candidate; None if its results were wrong."""
 
 _KNOWN = {*PROBLEM_NAMES, *DEVICE_NAMES, *CARD_NAMES, *BATCH_NAMES}
 _VALUE = re.compile(r"([A-Z][A-Z0-9_]*)=(-?\d{1,18})")
-_NO_PARAMETERS = "default"
+_NO_PARAMETERS, _WRONG = "default", "wrong"
 _FITTED_BY = "gemmbench tune {} --survey --write-pick"
 
 
@@ -65,11 +66,11 @@ class CostsModel(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class RegionCosts:
-    """The constants of candidates in one precision and region."""
+    """The constants of candidates in one precision and region; None for one whose results were wrong."""
 
     precision: str
     region: str
-    costs: Mapping[Candidate, Mapping[str, int]]
+    costs: Mapping[Candidate, Mapping[str, int] | None]
 
 
 def find_costs_file(kernel: Path, card: str) -> Path:
@@ -147,7 +148,7 @@ class _CostsReader:
             known = ", ".join(filter(None, self.regions)) or "none"
             message = f"region: no row of `pick` has the region '{written.region}'; known: {known}; correct it,"
             raise self.document.error_at((*path, "region"), f"{message} {self.refit}")
-        costs: dict[Candidate, Mapping[str, int]] = {}
+        costs: dict[Candidate, Mapping[str, int] | None] = {}
         for name, configurations in written.candidates.items():
             at: DocumentPath = (*path, "candidates", name)
             if name not in self.picks:
@@ -176,8 +177,10 @@ class _CostsReader:
             values[found[1]] = int(found[2])
         return tuple(sorted({**declared, **values}.items()))
 
-    def read_values(self, path: DocumentPath, values: object, pick: Pick) -> Mapping[str, int]:
-        """Read the constants of a candidate: all that its model has, and whole numbers from 0 on."""
+    def read_values(self, path: DocumentPath, values: object, pick: Pick) -> Mapping[str, int] | None:
+        """Read the constants of a candidate: all that its model has, and whole numbers from 0 on. `wrong` is None."""
+        if values == _WRONG:
+            return None
         names = [name for name, _ in pick.costs]
         if not isinstance(values, dict):
             example = ", ".join(f"{name}: 0" for name in names)
@@ -208,15 +211,15 @@ def format_costs(variant: Variant, head: Mapping[str, str], parts: Iterable[Regi
     return "".join([keys, "costs:\n" if entries else "", *entries])
 
 
-def _format_candidates(costs: Mapping[Candidate, Mapping[str, int]], orders: Mapping[str, Sequence[str]]) -> str:
+def _format_candidates(costs: Mapping[Candidate, Mapping[str, int] | None], orders: Mapping[str, Sequence[str]]) -> str:
     """Write candidates, variant by variant, with their parameters in the order of the variant's manifest."""
     lines = ["  candidates:\n"]
     for name in dict.fromkeys(name for name, _ in costs):
         lines.append(f"    {name}:\n")
         for values, each in ((dict(values), each) for (other, values), each in costs.items() if other == name):
             text = " ".join(f"{key}={values[key]}" for key in orders[name]) or _NO_PARAMETERS
-            written = ", ".join(f"{cost}: {value}" for cost, value in each.items())
-            lines.append(f"      {text}:\n        {{{written}}}\n")
+            written = ", ".join(f"{cost}: {value}" for cost, value in (each or {}).items())
+            lines.append(f"      {text}: {_WRONG}\n" if each is None else f"      {text}:\n        {{{written}}}\n")
     return "".join(lines)
 
 

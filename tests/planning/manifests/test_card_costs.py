@@ -160,11 +160,11 @@ def test_what_is_written_is_read_again(write_kernel, tmp_path):
     sixteen, eight = (pick.candidate for pick in variant.picks[:2])
     first = {sixteen: {"start": 1, "each": 2}, eight: {"start": 3, "each": 4}}
     parts = [RegionCosts(name, "tall", first) for name in ("f32", "f16")] + [
-        RegionCosts("f16", "", {eight: first[eight]})
+        RegionCosts("f16", "", {eight: first[eight], sixteen: None})
     ]
     head = {"card": "NVIDIA H100", "date": "2026-11-29", "revision": "1234567", "fit": "a: #b 'c'", "same_as": ""}
     text = format_costs(variant, head, parts)
-    assert text.count("BM=16:") == 1 and "precisions: [f32, f16]" in text
+    assert text.count("BM=16:\n") == 1 and "precisions: [f32, f16]" in text
     written = read(write_kernel, tmp_path, h100=text)
     again = read_costs(written, written.costs[0])
     assert [(each.precision, each.region, each.costs) for each in again] == [
@@ -177,6 +177,13 @@ def test_a_candidate_that_is_not_listed_keeps_the_defaults_and_one_that_is_gone_
         "BM=16: {start: 5, each: 1}", "BM=16: {start: 9999, each: 9999}\n      BM=64: {start: 0, each: 0}"
     )
     assert pick(100, h100=f"card: X\ncosts:\n{text}") == "small: BM=8"
+
+
+def test_a_candidate_that_was_wrong_when_surveyed_is_not_picked(pick):
+    everywhere = TALL.replace("  region: tall\n", "")
+    wrong = [part.replace("BM=16: {start: 5, each: 1}", "BM=8: wrong") for part in (TALL, everywhere)]
+    assert pick(100) == "small: BM=8"
+    assert pick(100, h100=f"card: X\ncosts:\n{''.join(wrong)}") == "small: BM=16"
 
 
 def test_a_picked_variant_with_fewer_rows_reads_no_file(write_kernel, tmp_path):

@@ -45,7 +45,7 @@ def compile_peaks(arch: str) -> str:
     defines = [f"#define {name} {value}" for name, value in values.items()]
     place = f"gemmbench/backends/cuda/system/{_SOURCE.name}"
     text = "\n".join([*defines, f'#line 1 "{place}"', _SOURCE.read_text(encoding="utf-8")])
-    return NvccCompiler().cubin(text, arch, "outer_products", place).path
+    return NvccCompiler().cubin(text, arch, ("outer_products",), place).path
 
 
 def _flops_per_launch(sms: int) -> int:
