@@ -55,6 +55,11 @@ class Setup:
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
         return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, None, change=change)
 
+    def make_first_steps(self, trial: Trial) -> list[Step]:
+        """Return the steps of a trial on the first operand set."""
+        assert trial.scratch is not None, "it is loaded"
+        return self.arena.make_steps(trial.chain.steps, trial.loaded, trial.scratch, rotates=False)
+
     def _bind(
         self,
         trial: Trial,

@@ -133,7 +133,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         packages: Packages that a `.py` file imports, such as `[torch, triton]`. If one is not installed, its
             rows are skipped. The results file has their versions.
         packages_from: A folder to import the packages from, relative to this manifest, as `pip install --target
-            FOLDER` fills it. It comes before the usual places.
+            FOLDER` fills it. It comes before the usual places, and lines of code in its `.pth` files are run.
         call: How to call a Python function, if not as `gemm(problem, A, B, C, stream, **params)`: a call such as
             `matmul(A, B)`, `kernel(A, B, out=C)` or `ModelNew().cuda()(A, B)`. It may read `A`, `B`, `C`, `alpha`,
             `beta`, `M`, `N`, `K`, `count`, `groups`, `offsets`, `scale_a`, `scale_b`, `stream`, `problem`, `prepared`,
