@@ -184,3 +184,10 @@ def test_a_commit_of_very_many_or_large_files_is_refused(checkout, git, tmp_path
     commit = git("commit-tree", "-m", "bomb", make_trees(tmp_path, blob, width, depth))
     with pytest.raises(UsageError, match=fault):
         list_kernels_at(commit, [tmp_path])
+
+
+def test_a_revision_that_no_folder_has_is_a_fault_of_the_last_one(checkout, tmp_path_factory):
+    """The folder of --kernels, not that of an installed gemmbench."""
+    installed = tmp_path_factory.mktemp("installed")
+    with pytest.raises(UsageError, match=rf"^no revision 'v0' in the git checkout of {checkout}; git log lists them$"):
+        list_kernels_at("v0", [installed, checkout])
