@@ -47,7 +47,7 @@ def test_it_shows_where_the_cache_is_and_what_it_holds(gemmbench, filled):
 
 def test_what_is_known_about_code_is_counted_by_kind(gemmbench, cache):
     cache.mkdir(mode=0o700)
-    for number, suffix in enumerate((SUFFIX, ANSWER, ANSWER, ".unknown")):
+    for number, suffix in enumerate((SUFFIX, ANSWER, ANSWER, ".json")):
         (cache / f"{number:032x}{suffix}").write_bytes(b"{}")
     kinds = json.loads(gemmbench("cache", "--json").out)["kinds"]
     assert kinds == {"lists of headers": 1, "results of checks": 2, "incomplete": 1}

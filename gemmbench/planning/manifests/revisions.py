@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Timer
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.files import LONGEST, display_path, is_file
+from gemmbench.planning.files import LONGEST, data_folder, display_path, is_file
 from gemmbench.planning.manifests.catalog import MARK, SUFFIXES, Catalog, find_named_here, is_path
 from gemmbench.planning.manifests.kernel_code import list_quoted_includes
 from gemmbench.planning.manifests.variant import Variant
@@ -277,6 +277,8 @@ def _extract_all(folders: Sequence[Path], revision: str, home: Path) -> tuple[li
 def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
     """Write the kernels that the folder had at a revision to `files`, or return the reason why that is impossible."""
     if reason := explain_unreadable(folder):
+        if folder == data_folder("cuda"):  # of an installed gemmbench
+            return f"{reason}; name the folder of your own kernels with --kernels"
         return f"{reason}; commit its files first"
     commit = find_commit(folder, revision)
     if not commit:

@@ -7,6 +7,7 @@ import pytest
 
 from gemmbench.backends.sources import read_whole_text
 from gemmbench.errors import UsageError
+from gemmbench.planning.manifests import revisions
 from gemmbench.planning.manifests.revisions import (
     explain_unreadable,
     find_commit,
@@ -191,3 +192,10 @@ def test_a_revision_that_no_folder_has_is_a_fault_of_the_last_one(checkout, tmp_
     installed = tmp_path_factory.mktemp("installed")
     with pytest.raises(UsageError, match=rf"^no revision 'v0' in the git checkout of {checkout}; git log lists them$"):
         list_kernels_at("v0", [installed, checkout])
+
+
+def test_an_installed_gemmbench_has_no_revisions_and_the_user_is_asked_for_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(revisions, "data_folder", lambda name: tmp_path / name)
+    (tmp_path / "cuda").mkdir()
+    with pytest.raises(UsageError, match=r"not in a readable git checkout .*; name the folder of your own kernels"):
+        list_kernels_at("HEAD", [tmp_path / "cuda"])
