@@ -1,10 +1,12 @@
-"""Draw shapes of problems, and write a config that compares sgemm with the libraries at them.
+"""Draw shapes of problems, and write a config that compares a kernel with the libraries at them.
 
-    python benchmarks/draw_shapes.py 7               writes configs/shapes_drawn_7.yaml
-    python benchmarks/record.py shapes_drawn_7       measures it, into results/DEVICE/DATE-shapes_drawn_7.jsonl.gz
+    python benchmarks/draw_shapes.py 7                         writes configs/shapes_drawn_7.yaml: sgemm in f32
+    python benchmarks/draw_shapes.py 7 --precision bf16        writes configs/shapes_drawn_bf16_7.yaml: tgemm
+    python benchmarks/record.py shapes_drawn_7                 measures it
 
-A draw is named after its seed: the same number gives the same shapes. The page of shapes pools all draws that were
-measured, so no draw is deleted or repeated. Draw only after the kernels and picks are fixed.
+A draw is named after its seed: the same number gives the same shapes. Those for tensor cores have the four layouts in
+turn, except in fp8, which the libraries have in nt only. The page of shapes pools all draws that were measured, so no
+draw is deleted or repeated. Draw only after the kernels and picks are fixed.
 """
 
 import argparse
@@ -13,39 +15,66 @@ from pathlib import Path
 from gemmbench.planning.drawn_shapes import draw_shapes
 from gemmbench.planning.files import data_folder
 
-COUNT = 60
+FP8 = ("e4m3", "e4m3_fast")
+COUNTS = {"f16": 20, **dict.fromkeys(FP8, 30)}
+"""The number of shapes of a draw, where it is not 60."""
 
 CONFIG = """\
 # yaml-language-server: $schema=config.schema.json
-# Shapes that sgemm was not tuned on, written by benchmarks/draw_shapes.py {seed}.
-summary: {count} shapes in f32, drawn with seed {seed}
+# Shapes that {kernel} was not tuned on, written by benchmarks/draw_shapes.py {words}.
+summary: {count} shapes in {precision}, drawn with seed {seed}
 shapes:
 {shapes}
-variants: [sgemm, cublas, {{cublaslt: all}}]
-baseline: cublas
-measure: {{max_time: 0.4, until: 1%}}
-on_cpu:
+{form}on_cpu:
   sizes: [256]
   shapes: []
-  variants: [sgemm_pipelined, openblas]
+{plain}  variants: [sgemm_pipelined, openblas]
   baseline: openblas
+"""
+IN_F32 = "variants: [sgemm, cublas, {cublaslt: all}]\nbaseline: cublas\nmeasure: {max_time: 0.4, until: 1%}\n"
+ON_TENSOR_CORES = """\
+precisions: [{precision}]
+layouts: [nn, nt, tn, tt]
+layouts_in_turn: true
+variants: [tgemm, cublas, {{cublaslt: all}}]
+baseline: cublas
+measure: {{max_time: 0.2, until: 1%, sustained: 0}}
+"""
+IN_FP8 = """\
+precisions: [{precision}]
+layouts: [nt]
+variants: [tgemm, {{cublaslt: all}}]
+baseline: cublaslt
+measure: {{max_time: 0.2, until: 1%, sustained: 0}}
 """
 
 
-def format_config(seed: int) -> str:
+def format_config(seed: int, precision: str = "f32") -> str:
     """The text of the config of a draw."""
-    shapes = "\n".join(f"  - {list(shape)}" for shape in draw_shapes(COUNT, seed))
-    return CONFIG.format(count=COUNT, seed=seed, shapes=shapes)
+    count, is_f32 = COUNTS.get(precision, 60), precision == "f32"
+    form = IN_F32 if is_f32 else (IN_FP8 if precision in FP8 else ON_TENSOR_CORES).format(precision=precision)
+    return CONFIG.format(
+        kernel="sgemm" if is_f32 else "tgemm",
+        words=seed if is_f32 else f"{seed} --precision {precision}",
+        count=count,
+        precision=precision,
+        seed=seed,
+        shapes="\n".join(f"  - {list(shape)}" for shape in draw_shapes(count, seed)),
+        form=form,
+        plain="" if is_f32 else "  precisions: [f32]\n  layouts: [nn]\n",
+    )
 
 
 def main() -> None:
     """Write the config."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seed", type=int, metavar="N", help="number of the draw, the seed of its shapes")
+    parser.add_argument("--precision", default="f32", choices=["f32", "bf16", "f16", "tf32", *FP8])
     parser.add_argument("--out", type=Path, default=data_folder("configs"), help="folder of the config")
     arguments = parser.parse_args()
-    path = arguments.out / f"shapes_drawn_{arguments.seed}.yaml"
-    path.write_text(format_config(arguments.seed), encoding="utf-8")
+    number = str(arguments.seed) if arguments.precision == "f32" else f"{arguments.precision}_{arguments.seed}"
+    path = arguments.out / f"shapes_drawn_{number}.yaml"
+    path.write_text(format_config(arguments.seed, arguments.precision), encoding="utf-8")
     print(path)
 
 

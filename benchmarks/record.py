@@ -50,7 +50,7 @@ GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
 SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
-TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32")
+TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32", "scales")
 SWEEPS = ("batches", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
 SEARCHED = ("sgemm_pick",)
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
@@ -59,6 +59,9 @@ SPACE = ("cublas", "--param", "all", "--rounds", "30", "--until", "2%", "--max-t
 IN_LIBRARIES = ("cublas", "cublaslt", "sgemm", "tgemm", "torch_matmul", "triton_matmul", "cutlass_simt", "cutlass_sm90")
 AT_4096 = ("--sizes", "4096", "--layout", "nn", "--precision", "f32,bf16", "--param", "ALGO=0")
 INVARIANCE = ("verify", *IN_LIBRARIES, "--invariance", *AT_4096, "--no-watch", "--no-pdl", "--compile-limit", "600")
+EXAMPLES = "./examples/python"
+GROUPED = ("torch_grouped_mm", f"{EXAMPLES}/deep_gemm_bf16.py", f"{EXAMPLES}/quack_gemm.py", "cublas_grouped", "cublas")
+EXPERTS = "512+512+512+512+512+512+512+512x4096x2048,2048+0+128+384+1024+256+128+128x4096x2048"
 NARROW = ("mma_stream", "wgmma_splitk", "wgmma_cluster", "cublas")
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SHOWN},
@@ -73,6 +76,8 @@ RUNS = {
     "tgemm_3xtf32": (*TGEMM, "--precision", "3xtf32", "--sizes", "4096,8192"),
     "mma_sync": (*GEMMBENCH, "run", "mma_sync", "cublas", "--precision", "bf16", "--sizes", "4096", *MMA_SYNC_TILES),
     "tensor_narrow": (*GEMMBENCH, "run", *NARROW, "--precision", "bf16", "--sizes", "4x7410x1425,128x2048x4096"),
+    "python": (*GEMMBENCH, "run", "-c", "examples/python/compare.yaml", "--compile-limit", "600"),
+    "python_groups": (*GEMMBENCH, "run", *GROUPED, "--precision", "bf16", "--sizes", EXPERTS, "--compile-limit", "600"),
     "mlp": (*GEMMBENCH, "mlp"),
     "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),

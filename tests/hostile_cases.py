@@ -1,4 +1,4 @@
-"""Hostile kernels of batches, groups and epilogues: the problem that each computes wrongly, and the expected row."""
+"""Hostile kernels of batches, groups, epilogues and scales: the problem that each computes, and the expected row."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ PROBLEMS = {
     "hostile_many": Problem(35, 21, 19, alpha=1.5, beta=-0.5, count=7),
     "hostile_groups": Problem(36, 21, 19, alpha=1.5, beta=-0.5, groups=(5, 0, 12, 1, 0, 18, 0)),
     "hostile_epilogue": Problem(40, 40, 133, alpha=1.5, beta=-0.5),
+    "hostile_scales": Problem(140, 150, 300, "nt", "e4m3_blocks", alpha=1.5, beta=-0.5),
 }
 
 
@@ -44,6 +45,7 @@ def list_cases(folder: str, device: str) -> list[HostileCase]:
         wanted, timed = {"status": "wrong", **written, **written.get(device, {})}, "beta" in written
         usual, steps = PROBLEMS[folder], tuple(written.get("epilogue", ()))
         problem = replace(usual, epilogue=steps, count=written.get("count", usual.count))
+        problem = replace(problem, precision_name=written.get("precision", usual.precision_name))
         problem = replace(problem, alpha=1.0, beta=0.0) if timed else problem
         cases.append(HostileCase(name, problem, timed, wanted["status"], wanted["diagnosis"], wanted["words"]))
     return cases

@@ -9,7 +9,7 @@ import pytest
 from gemmbench.backends.registry import list_library_variants
 from gemmbench.backends.sources import inline_headers
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog, read_variant
-from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.manifests.variant import ALL, ONE
 from gemmbench.planning.network_sweeps import read_network_post, read_network_sweep
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
@@ -46,10 +46,9 @@ def find_picked(variant, problem):
     return variant.picks[find_row(problem, variant, "cuda", {"cuda": GPU}, lambda *_: "")]
 
 
-@pytest.mark.parametrize("name", ["sgemm", "tgemm"])
-def test_the_configs_of_a_pick_have_a_problem_for_every_rule_of_their_candidates(name):
-    variant, served, listed = Catalog([ROOT / "cuda"]).get(name), set(), set()
-    for path in (ROOT / "configs").glob(f"{name}_pick*.yaml"):
+def test_the_searches_of_sgemm_have_a_problem_for_every_rule_of_their_candidates():
+    variant, served, listed = Catalog([ROOT / "cuda"]).get("sgemm"), set(), set()
+    for path in (ROOT / "configs").glob("sgemm_pick*.yaml"):
         sweep = read_sweep(RunRequest(config=str(path)), on_cpu=False)
         listed |= {choice.name for choice in sweep.choices if choice.own}
         for problem in sweep.problems:
@@ -93,7 +92,8 @@ def test_a_pick_is_written_as_it_is_read(path):
 
 def make_problem(variant, size):
     """A problem that a variant can compute."""
-    return Problem(size, size, size, variant.layouts[0], variant.precisions[0])
+    groups = () if ONE in variant.kinds else (size // 2, 0, size // 2)
+    return Problem(size, size, size, variant.layouts[0], variant.precisions[0], groups=groups)
 
 
 def comment(variant):
@@ -185,7 +185,7 @@ def test_a_kernel_uses_every_parameter_it_declares(kernel):
 
 def test_a_kernel_honours_beta_0(gemm):
     text = read_with_headers(gemm)
-    takes_no_beta = "args:" in text and not re.search(r"\bbeta\b", text)
+    takes_no_beta = re.search("^(args|call):", text, re.MULTILINE) and not re.search(r"\bbeta\b", text)
     reads_c = "reads_c: true" in text
     tests_beta = re.search(r"beta\s*[=!]=\s*(0|TACC\(0\))", text)
     assert gemm.picks or takes_no_beta or reads_c or tests_beta, "with beta 0 C must not be read"

@@ -212,11 +212,11 @@ pick:                           # the model of each candidate's time is said bel
   - when: halves and large >= 6 * SMS and K >= 1024 and copied == 0 and N * BYTES_C % 16 == 0
     region: huge
     candidates:
-      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: [15, 14, 16], STREAM_K: 1}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
   - when: halves and large > 2 * SMS and copied == 0 and N * BYTES_C % 16 == 0
     candidates:
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
   - when: halves and large > 2 * SMS
     candidates:
       - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
@@ -343,6 +343,10 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+  - when: BYTES == 1 and lines <= 64
+    region: thin
+    candidates:
+      - wgmma_fp8: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: BYTES == 1 and lines > 64 and small <= 2 * SMS
     candidates:
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
@@ -370,7 +374,7 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_fp8: {BM: 256, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: [1, 2]}
   - when: BYTES == 1 and large > 2 * SMS
     candidates:
-      - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: 15, STREAM_K: 0}
+      - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
       - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: BYTES == 4 and lines <= 16
@@ -414,21 +418,6 @@ pick:                           # the model of each candidate's time is said bel
     candidates:
       - wgmma_tf32: {BM: 128, BN: [128, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
       - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-  - when: large >= 6 * SMS and PROMOTED_EVERY
-    variant: wgmma_hybrid
-    params: {BM: 128, BN: 192, STAGES: 4, LARGE: 15, STREAM_K: 0}
-  - when: large > 2 * SMS and BYTES == 1
-    variant: wgmma_hybrid
-    params: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
-  - when: square > SMS          # in fp8
-    variant: wgmma_fp8
-    params: {BM: 256, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
-  - when: small > SMS
-    variant: wgmma_fp8
-    params: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
-  - when: small <= SMS
-    variant: wgmma_fp8
-    params: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: square > SMS
     variant: wgmma_3xtf32
     params: {BM: 128, BN: 128, STAGES: 3, PROMOTE: 64, TURNS: 1}
@@ -460,6 +449,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      more                                  wgmma_hybrid; wgmma_cluster where rows are not multiples of 16 bytes
 //      tf32                                  the same, and sgemm_stream for up to 16 lines: products in FP32 are fast
 //                                            enough, since reading the large operand takes most of the time
-//      fp8, 3xtf32, older GPUs               the kernel of that precision, with smaller tiles where C is small
+//      e4m3                                  the same, and wgmma_fp8
+//      e5m2, 3xtf32, older GPUs              the kernel of that precision, with smaller tiles where C is small
 //
 // It is bound by whatever bounds the chosen kernel.

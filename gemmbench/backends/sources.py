@@ -29,16 +29,19 @@ from gemmbench.planning.files import display_path, follow_links, is_file, read_c
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
-_DISTRIBUTIONS = {"cupy": "cupy-cuda13x", "cutlass": "nvidia-cutlass-dsl"}
+_DISTRIBUTIONS = {"cupy": "cupy-cuda13x", "cutlass": "nvidia-cutlass-dsl", "quack": "quack-kernels"}
 """Packages that have a different name in pip."""
 
 
 def explain_missing(packages: Sequence[str], folder: str = "") -> str:
     """Explain which of these packages is missing, or return "". Imports none of them.
 
-    `folder` is where they may also be (see list_package_paths); "" for none.
+    `folder` is where they may also be; "" for none. If its .pth files have lines of code, which may add any place,
+    nothing counts as missing: kernels find out when they import it.
     """
-    paths = tuple(list_package_paths(folder)) if folder else ()
+    if folder and any(line.startswith(_CODE) for line in _read_pth_lines(folder)):
+        return ""
+    paths = tuple(_list_package_paths(folder)) if folder else ()
     missing = [name for name in packages if not _is_installed(name, paths)]
     where = f" in {display_path(Path(folder))}" if folder else ""
     return f"{missing[0]} is not installed{where}: {find_pip_line(missing[0], folder)}" if missing else ""
@@ -52,14 +55,22 @@ def _is_installed(package: str, paths: tuple[str, ...]) -> bool:
         return False
 
 
-def list_package_paths(folder: str) -> list[str]:
+def _list_package_paths(folder: str) -> list[str]:
     """Return the places to import from if packages were installed into a folder: itself, and those in its .pth files.
 
-    Lines of code in .pth files are not run.
+    Lines of code in .pth files are not run here, but when a kernel imports its packages.
     """
-    written = [line.strip() for path in sorted(Path(folder).glob("*.pth")) for line in _read_lines(path)]
-    named = [str(Path(folder) / line) for line in written if line and not line.startswith(("#", "import ", "import\t"))]
+    named = [str(Path(folder) / line) for line in _read_pth_lines(folder) if not line.startswith(_CODE)]
     return [folder, *(path for path in named if Path(path).is_dir())]
+
+
+_CODE = "import ", "import\t"
+
+
+def _read_pth_lines(folder: str) -> list[str]:
+    """Return the lines of all .pth files of a folder, without comments."""
+    written = [line.strip() for path in sorted(Path(folder).glob("*.pth")) for line in _read_lines(path)]
+    return [line for line in written if line and not line.startswith("#")]
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -77,7 +88,7 @@ def find_pip_line(package: str, folder: str = "") -> str:
 def describe_packages(variant: Variant) -> dict[str, str]:
     """Return the versions of the packages that a Python variant declares, without those whose version is unknown."""
     folder = variant.python.packages_from
-    paths = list_package_paths(folder) if folder else []
+    paths = _list_package_paths(folder) if folder else []
     found = {name: _find_version(name, paths) for name in variant.packages}
     return {name: version for name, version in found.items() if version}
 

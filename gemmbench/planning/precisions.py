@@ -142,6 +142,11 @@ class StorageType:
         half = 2.0 ** (self.bits - 1)
         return cast("np.ndarray", load_numpy().remainder(load_numpy().trunc(values) + half, 2 * half) - half)
 
+    def find_half_units(self, values: np.ndarray) -> np.ndarray:
+        """Return half a unit in the last place of each number, which is the largest error of rounding it to nearest."""
+        exponents = load_numpy().frexp(values)[1] - 1
+        return cast("np.ndarray", load_numpy().ldexp(self.unit, exponents))
+
     def find_unwritten(self, values: np.ndarray) -> np.ndarray:
         """Return where memory may still hold only bits of 1, as before a launch: a NaN, or -1 among integers."""
         return cast("np.ndarray", values == -1 if self.is_integer else load_numpy().isnan(values))
@@ -285,6 +290,26 @@ class Accumulator:
 
 
 @dataclass(frozen=True)
+class Scales:
+    """Which elements of op(A) and op(B) have a scale in common: numbers in f32 that multiply the stored elements.
+
+    Each scale belongs to `rows` rows of op(A) or `columns` columns of op(B), along `depth` k; 0 stands for all. Scales
+    of A are stored so that neighbouring rows are neighbours, one row of scales for each step along K; so are those of B
+    unless a scale belongs to several columns: their neighbours are the next step along K, and each row of them takes a
+    multiple of 16 bytes. cuBLASLt wants the same.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """The macros of a kernel that say how many rows, columns and k share a scale."""
+        return {"SCALE_M": self.rows, "SCALE_N": self.columns, "SCALE_K": self.depth}
+
+
+@dataclass(frozen=True)
 class Precision:
     """A way to store operands and to sum their products.
 
@@ -293,8 +318,8 @@ class Precision:
     `product_class` is the class that verification must find, which depends on the error of a single product. With
     `splits_factors`, a product may be the sum of products of parts of its factors, and may have an error before it is
     summed. Otherwise it is exact in the accumulator or rounded once. With `is_scaled`, libraries ask for one factor of
-    A and one of B. `min_sm` is the first compute capability whose hardware offers the precision (0 means all). `peak`
-    holds its peak rates.
+    A and one of B, which are 1 unless the precision has `scales`: then they are operands. `min_sm` is the first compute
+    capability whose hardware offers the precision (0 means all). `peak` holds its peak rates.
     """
 
     name: str
@@ -309,6 +334,7 @@ class Precision:
     min_sm: int = 0
     peak: PeakRates = field(default=PeakRates(), compare=False)
     splits_factors: bool = False
+    scales: Scales | None = None
 
     def storage(self, operand: str) -> StorageType:
         """Return the type of A, B or C. A workspace holds copies of A and B in the type of A."""
@@ -367,8 +393,8 @@ _FAST_FP8_SUMS = Accumulator(FLOAT32, exact_bits=_FP8_BITS, truncates=True)
 _PROMOTED_FP8_SUMS = replace(_FAST_FP8_SUMS, promoted_every=128)
 
 
-def _make_fp8(name: str, a: StorageType, accumulator: Accumulator) -> Precision:
-    """Make a precision with A in either 8-bit type, B in e4m3, and C in bf16. All scale factors are 1."""
+def _make_fp8(name: str, a: StorageType, accumulator: Accumulator, scales: Scales | None = None) -> Precision:
+    """Make a precision with A in either 8-bit type, B in e4m3, and C in bf16."""
     return Precision(
         name=name,
         a=a,
@@ -381,7 +407,13 @@ def _make_fp8(name: str, a: StorageType, accumulator: Accumulator) -> Precision:
         is_scaled=True,
         min_sm=89,
         peak=_FP8_TENSOR,
+        scales=scales,
     )
+
+
+PER_TENSOR = Scales(rows=0, columns=0, depth=0)
+_PER_ROW = Scales(rows=1, columns=1, depth=0)
+_PER_BLOCK = Scales(rows=1, columns=128, depth=128)
 
 
 _ALL = (
@@ -493,6 +525,11 @@ _ALL = (
     _make_fp8("e4m3_fast", E4M3, _FAST_FP8_SUMS),
     _make_fp8("e5m2", E5M2, _PROMOTED_FP8_SUMS),
     _make_fp8("e5m2_fast", E5M2, _FAST_FP8_SUMS),
+    _make_fp8("e4m3_tensor", E4M3, _PROMOTED_FP8_SUMS, PER_TENSOR),
+    _make_fp8("e4m3_tensor_fast", E4M3, _FAST_FP8_SUMS, PER_TENSOR),
+    _make_fp8("e4m3_rows", E4M3, _PROMOTED_FP8_SUMS, _PER_ROW),
+    _make_fp8("e4m3_rows_fast", E4M3, _FAST_FP8_SUMS, _PER_ROW),
+    _make_fp8("e4m3_blocks", E4M3, _PROMOTED_FP8_SUMS, _PER_BLOCK),
     Precision(
         name="int8",
         a=INT8,

@@ -14,15 +14,17 @@ from msgspec import Meta
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
-from gemmbench.planning.precisions import INT32, Precision, StorageType, find_precision
+from gemmbench.planning.precisions import FLOAT32, INT32, Precision, StorageType, find_precision
 from gemmbench.planning.sizes import AnyShape, Count, Dimension, Groups, Many, Scalar, check_digits, make_shape
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
 Role = Literal["factor", "initial", "result", "addend", "scale", "index"]
 """The purpose of an operand: a factor is multiplied, and the result is C, which beta multiplies and a launch writes. If
-the result is D, beta multiplies the initial C. An epilogue adds an addend and multiplies by a scale. An index holds
-the rows at which products begin."""
+the result is D, beta multiplies the initial C. An epilogue adds an addend and multiplies by a scale, and so may the
+scales of SCALED. An index holds the rows at which products begin."""
+SCALED = {"scale_a": "A", "scale_b": "B"}
+"""The operands that hold the scales of a precision, and the factor that each multiplies."""
 OFFSETS = "offsets"
 """The name of the index of groups: the first row of each group, and last the number of rows."""
 
@@ -297,9 +299,21 @@ class Problem:
             elif part:
                 shape = (*groups, self.N) if part == "row" else (*several, *self.stored_shape("C"))
                 found.append(Operand(name, "addend", self.storage("C"), shape))
+        found += self._list_scales()
         if self.groups:
             found.append(Operand(OFFSETS, "index", INT32, (len(self.groups) + 1,)))
         return tuple(found)
+
+    def _list_scales(self) -> list[Operand]:
+        """The scales of a precision, if it has some, as `Scales` says that they are stored."""
+        if (scales := self.precision.scales) is None:
+            return []
+        steps = -(-self.K // (scales.depth or self.K))
+        of_a, of_b = -(-self.M // (scales.rows or self.M)), -(-self.N // (scales.columns or self.N))
+        scale_a = Operand("scale_a", "scale", FLOAT32, (steps, of_a))
+        if scales.columns <= 1:
+            return [scale_a, Operand("scale_b", "scale", FLOAT32, (steps, of_b))]
+        return [scale_a, Operand("scale_b", "scale", FLOAT32, (of_b, steps), -steps % _SCALES_OF_16_BYTES)]
 
     @property
     def has_activation(self) -> bool:
@@ -409,6 +423,7 @@ class Problem:
         return f"{self.size} {self.layout} {self.precision_name}{scalars}{steps}{' D' * self.separate_c}"
 
 
+_SCALES_OF_16_BYTES = 4
 _EXCHANGED = str.maketrans("AB", "BA")
 _MOST_LISTED = 8
 """The most groups that a title lists."""
@@ -424,7 +439,8 @@ def make_problem(
 ) -> Problem:
     """Make the problem with this shape and `form`.
 
-    Raises UsageError for rows of a D that is not asked for, and for groups whose rows of A are not contiguous.
+    Raises UsageError for rows of a D that is not asked for, for groups whose rows of A are not contiguous, and for
+    scales of several products.
     """
     count = shape.count if isinstance(shape, Many) else 1
     groups = shape.rows if isinstance(shape, Groups) else ()
@@ -434,6 +450,11 @@ def make_problem(
         raise UsageError(
             f"layout {layout} stores A by columns, but each group has whole rows of A; choose --layout nn or nt"
         )
+    if made.precision.scales and (groups or count > 1):
+        several = "groups" if groups else "a batch"
+        raise UsageError(
+            f"{precision_name} has scales of one product, but {shape.size} is {several}; give a size MxNxK"
+        )
     return made
 
 
@@ -441,7 +462,8 @@ def make_problem(
 class ProblemGrid(Sequence[Problem]):
     """Every combination of precision, layout and shape. The rest is the same for all. Shapes change fastest.
 
-    `form` holds the fields in FORM that differ from their defaults.
+    With `in_turn`, the shapes have the layouts in turn instead: the first one the first layout, and so on. `form` holds
+    the fields in FORM that differ from their defaults.
     """
 
     precisions: tuple[str, ...]
@@ -450,12 +472,13 @@ class ProblemGrid(Sequence[Problem]):
     alpha: float = 1.0
     beta: float = 0.0
     form: Mapping[str, Any] = field(default_factory=dict)
+    in_turn: bool = False
 
     def __len__(self) -> int:
-        return len(self.precisions) * len(self.layouts) * len(self.shapes)
+        return len(self.precisions) * (1 if self.in_turn else len(self.layouts)) * len(self.shapes)
 
     def __iter__(self) -> Iterator[Problem]:
-        return itertools.starmap(self._make, itertools.product(self.precisions, self.layouts, self.shapes))
+        return map(self.__getitem__, range(len(self)))
 
     @overload
     def __getitem__(self, index: int) -> Problem: ...
@@ -465,7 +488,7 @@ class ProblemGrid(Sequence[Problem]):
         if isinstance(index, slice):
             return tuple(self[number] for number in range(len(self))[index])
         rest, shape = divmod(range(len(self))[index], len(self.shapes))
-        precision, layout = divmod(rest, len(self.layouts))
+        precision, layout = (rest, shape % len(self.layouts)) if self.in_turn else divmod(rest, len(self.layouts))
         return self._make(self.precisions[precision], self.layouts[layout], self.shapes[shape])
 
     def _make(self, precision: str, layout: str, shape: AnyShape) -> Problem:

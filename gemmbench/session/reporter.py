@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
@@ -14,7 +15,8 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.context import KNOWN, SWEEP, Progress, ignore_progress
 from gemmbench.errors import UsageError
-from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.manifests.variant import MANY
+from gemmbench.planning.plans.plan import Chain, Plan, Skip
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.report.store.recorded_run import Run
@@ -152,6 +154,19 @@ def announce_long_run(machine: Machine, reporter: Reporter, seconds: float) -> N
     """Say how long a run on a GPU will take if it is longer than a minute."""
     if seconds > _LONG and machine.primary.target.is_gpu:
         reporter.message(f"this takes about {format_duration(seconds)} on {machine.primary.name}; see also --dry-run")
+
+
+def announce_split_batches(planned: Iterable[Plan | Skip], reporter: Reporter) -> None:
+    """Say which Python functions without a manifest are called for each product of a batch."""
+    plans = (item for item in planned if isinstance(item, Plan) and item.problem.count > 1)
+    called = {plan.variant for plan in plans if plan.variant.kind == "python" and plan.variant.drafted}
+    for variant in sorted(called, key=lambda each: each.name):
+        if MANY not in variant.kinds:
+            keep = f"gemmbench new NAME --from {shlex.quote(variant.name)}"
+            reporter.message(
+                f"{variant.name} is called for each product of a batch; if it takes operands with three dimensions, "
+                f"add `kinds: [one, many]` to its manifest: {keep}"
+            )
 
 
 def announce_run_on_cpu(

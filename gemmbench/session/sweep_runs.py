@@ -16,7 +16,13 @@ from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
-from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
+from gemmbench.session.reporter import (
+    SILENT,
+    Reporter,
+    announce_long_run,
+    announce_run_on_cpu,
+    announce_split_batches,
+)
 from gemmbench.session.winners import TunedConfigs, read_winners
 
 
@@ -100,6 +106,7 @@ def plan_request(
         sweep = replace(sweep, name="compare", rivals=tuple(dict.fromkeys(selection.variants)))
     is_explicit = selection.baseline is not None
     planned = expand_sweep(sweep, is_explicit, catalog, devices, winners.find if winners else None)
+    announce_split_batches(planned.plans, reporter)
     if winners and planned.expanded and winners.missing:
         reporter.message(
             f"--tuned: no winner is stored for {winners.describe_missing()}; using the default configuration"

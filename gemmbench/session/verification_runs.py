@@ -30,7 +30,7 @@ from gemmbench.session.invariance_runs import add_invariance, plan_invariance
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import OpenRun, RunResult, open_results
 from gemmbench.session.open_session import open_session
-from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
+from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu, announce_split_batches
 from gemmbench.session.watched_runs import Launches, find_host, plan_watching, watch_kernels
 
 _SWEEP = "verify"
@@ -96,6 +96,7 @@ def verify_kernels(
         if host is not None:
             watched += plan_watching(variant, planned, declared, host, selection.sizes is not None, every)
         check_plans(len(expanded))
+    announce_split_batches(expanded, reporter)
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=request.measuring.seed or 0)
     announced = [make_chain(item) for item in expanded]

@@ -135,7 +135,7 @@ def wheels(tmp_path):
     """A folder as `pip install --target` fills it, with one package in a folder that a .pth file names."""
     for path, text in {
         "mine_dsl/paths/dsl_of_tests/__init__.py": "raise RuntimeError('imported')",
-        "dsl.pth": "# places\nimport os\nmine_dsl/paths\nnowhere\n",
+        "dsl.pth": "# places\nmine_dsl/paths\nnowhere\n",
         "kernels_of_tests/__init__.py": "",
         "kernels_of_tests_wheel-0.6.5.dist-info/METADATA": "Name: kernels-of-tests-wheel\nVersion: 0.6.5\n",
         "kernels_of_tests_wheel-0.6.5.dist-info/RECORD": "kernels_of_tests/__init__.py,,\n",
@@ -150,6 +150,11 @@ def test_packages_in_a_folder_are_found_without_importing_them(wheels):
     assert explain_missing(["kernels_of_tests"]) == ("kernels_of_tests is not installed: pip install kernels_of_tests")
     missing = explain_missing(["kernels_of_tests", "cutlass_of_tests"], str(wheels))
     assert missing.startswith(f"cutlass_of_tests is not installed in {wheels}: pip install --target {wheels} cutlass")
+
+
+def test_nothing_is_missing_in_a_folder_whose_pth_files_run_code(wheels):
+    (wheels / "code.pth").write_text("import os; os._exit(1)\n")
+    assert explain_missing(["cutlass_of_tests"], str(wheels)) == ""
 
 
 def test_a_row_names_the_versions_of_its_packages(wheels, make_variant, monkeypatch):

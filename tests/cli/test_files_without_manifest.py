@@ -735,6 +735,17 @@ def test_a_python_function_takes_groups_if_it_says_so(folder, gemmbench):
     assert "is a Python function of one product; its `kinds` has no `groups`" in said.out
 
 
+def test_a_batch_of_a_python_function_is_announced_to_be_split_unless_it_takes_batches(folder, gemmbench):
+    (folder / "two.py").write_text("import torch\ndef matmul(a, b): return a @ b\ndef many(a, b): return a.bmm(b)\n")
+    warned = "./two.py:matmul is called for each product of a batch; if it takes operands with three dimensions, add"
+    for command in ("verify", "run"):
+        said = gemmbench(command, "./two.py:matmul", "--device", "fake", "--sizes", "3*33")
+        assert (said.code, said.err.count(warned)) == (0, 1)
+        assert warned not in gemmbench(command, "./two.py:matmul", "--device", "fake", "--sizes", "33").err
+        said = gemmbench(command, "./two.py:many", "--device", "fake", "--sizes", "3*33")
+        assert said.code == 0 and "for each product" not in said.err
+
+
 def test_another_function_of_a_python_file_is_named_after_a_colon(folder, gemmbench):
     (folder / "two.py").write_text("import torch\ndef matmul(a, b): return a @ b\ndef gemm(a, b, out): pass\n")
     said = gemmbench("verify", "./two.py:matmul", "--device", "fake")

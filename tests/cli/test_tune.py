@@ -114,6 +114,32 @@ def test_what_is_not_right_is_listed_with_its_reason(tune):
     assert "mine at 8 nn f32: why configurations were dropped" in tune("--wide", faults=faults).out
 
 
+PYTHON = """\"\"\"
+summary: tiles of Python
+precisions: [f32]
+layouts: [nn]
+packages: [torch]
+call: matmul(A, B, C, BLOCK_M)
+params: {BLOCK_M: [1, 2, 3, 4, 5]}
+require: [BLOCK_M < 5]
+\"\"\"
+import torch
+def matmul(a, b, c, BLOCK_M): torch.matmul(a, b, out=c)
+"""
+
+
+def test_parameters_of_a_python_function_are_searched_and_wrong_ones_are_listed(
+    gemmbench, script, few_shapes, tmp_path
+):
+    (tmp_path / "mine.py").write_text(PYTHON)
+    times = {name.replace("mine T", "./mine.py BLOCK_M"): seconds for name, seconds in TIMES.items()}
+    device = script(times=times, faults={"./mine.py BLOCK_M=3": "zero"})
+    said = gemmbench("tune", "./mine.py", "--device", device, "--sizes", "8", *FAST[:4])
+    assert said.code == 0 and "best BLOCK_M=2, 1.100 +- 0 ms" in said.out
+    assert "  Not right: BLOCK_M=3: wrong at 7x5x3: exact check: " in said.out
+    assert "Tried 4 of 4 configurations (1 more cannot run here)" in said.out
+
+
 def test_a_search_without_a_winner_ends_with_1_and_keeps_nothing(tune, gemmbench):
     said = tune(faults={"mine": "zero"})
     assert said.code == 1 and "mine at 8 nn f32: no configuration is correct." in said.out

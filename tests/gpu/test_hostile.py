@@ -17,7 +17,7 @@ EXPECTED, OF_INT8, OF_STRIDES = (
     yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, INT8, STRIDES)
 )
 CASES = {folder: list_cases(folder, "cuda") for folder in PROBLEMS}
-HEALTHY = ("naive", "tiled")
+HEALTHY, SCALED = ("naive", "tiled"), ("tiled_scales",)
 VERIFIED, TIMED = ("--alpha", "1.5", "--beta", "-0.5", "--rounds", "2"), ("--rounds", "10")
 
 
@@ -32,13 +32,15 @@ def rows(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wrong_kinds(tmp_path_factory):
-    """The rows of those that multiply many at once or apply an epilogue, by name."""
+    """The rows of those that multiply many at once, apply an epilogue or have scales, by name."""
     folder, found = open_folder(tmp_path_factory), {}
     for kernels, cases in CASES.items():
         for problem, alike in groupby(sorted(cases, key=lambda case: str(case.problem)), lambda case: case.problem):
             epilogue = ("--epilogue", ",".join(problem.epilogue)) if problem.epilogue else ()
             options = ("--sizes", problem.size, *epilogue, *(VERIFIED if problem.scaled else TIMED))
-            found |= run(folder, TESTS / kernels, [case.name for case in alike], *options)
+            options += ("--precision", problem.precision_name, "--layout", problem.layout)
+            healthy = SCALED if problem.precision.scales else HEALTHY
+            found |= run(folder, TESTS / kernels, [case.name for case in alike], *options, healthy=healthy)
     return found
 
 

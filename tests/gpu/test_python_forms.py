@@ -11,6 +11,7 @@ from tests.gpu.foreign_runs import gemmbench, run_among_healthy
 from tests.gpu.test_python_variants import IS_SHARED, need
 
 FOLDER = Path(__file__).parents[1] / "foreign" / "python"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "python"
 WRITTEN = Path(__file__).parents[1] / "foreign" / "python_as_written"
 SIZE = "35x129x133"
 HONEST = (
@@ -23,12 +24,18 @@ HONEST = (
     "prepares_b",
     "views_of_operands",
     "takes_batches",
+    "looks_at_clocks",
+    "remembers_workspaces",
+    "computes_in_a_subclass",
+    "numba_product",
 )
+PACKAGES = {"returns_from_cupy": "cupy", "numba_product": "numba"}
+"""What a function imports, if not PyTorch."""
 NO_GRAPHS = {
     "default_stream_declared": "launches on the default stream, which cannot be recorded as a CUDA graph",
     "prepares_b": "prepares B before launches",
 }
-APART = (*NO_GRAPHS, "joins_its_stream", "returns_from_cupy")
+APART = (*NO_GRAPHS, "joins_its_stream", *PACKAGES)
 """Functions that are timed in a run of their own, because no row is a graph where one cannot be recorded."""
 NOTHING = "computed nothing: it returned an earlier result, or memory that it did not write"
 HOSTILE = {
@@ -50,6 +57,14 @@ HOSTILE = {
     "patches_clock": ("failed", "patches_clock.py replaces Event.time_since of code that measures and compares"),
     "patches_comparison": ("failed", "replaces numpy.array_equal of code that measures and compares"),
     "patches_copy": ("failed", ""),  # it computes nothing in its call, and it replaces what reads its result
+    "computes_in_thread": (
+        "failed",
+        "launched on another stream: its result was there while the stream was held",
+    ),
+    "computes_in_half": ("wrong", ""),
+    "stops_computing": ("wrong", ""),
+    "keys_results_by_samples": ("wrong", ""),
+    "returns_zeros": ("wrong", ""),
     "returns_nothing": ("failed", "returned nothing; return a torch.Tensor"),
 }
 
@@ -62,7 +77,7 @@ def run(folder, names):
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
     """Functions that are right, by name."""
-    need("torch", "cupy")
+    need("torch", "cupy", "numba")
     recorded = [name for name in HONEST if name not in APART]
     return run(tmp_path_factory.mktemp("recorded"), recorded) | run(tmp_path_factory.mktemp("apart"), list(APART))
 
@@ -78,7 +93,7 @@ def hostile(tmp_path_factory):
 def test_a_function_that_is_right_is_ok_and_names_its_packages(honest, name):
     row = honest[name]
     assert row["status"] == "ok", row["reason"]
-    assert row["libraries"]["cupy" if name == "returns_from_cupy" else "torch"].count(".") >= 1
+    assert row["libraries"][PACKAGES.get(name, "torch")].count(".") >= 1
 
 
 @pytest.mark.parametrize("name", [name for name in HONEST if name not in APART])
@@ -110,7 +125,7 @@ def test_a_hostile_function_ends_in_its_row_with_its_cause(hostile, name):
 
 @pytest.mark.parametrize("name", [name for name in HONEST if name != "takes_batches"])
 def test_a_function_is_right_at_every_usual_size(tmp_path, name):
-    need("torch", "cupy")
+    need(PACKAGES.get(name, "torch"))
     done = gemmbench(tmp_path, "verify", FOLDER / f"{name}.py", "--sizes", f"1,17,{SIZE},300x200x100")
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -121,14 +136,54 @@ def test_a_function_that_takes_batches_gets_all_products_at_once(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("name", "precision"), [("takes_groups", "f32"), ("grouped_mm", "bf16")])
-def test_a_function_of_groups_gets_all_groups_at_once(tmp_path, name, precision):
+@pytest.mark.parametrize(
+    ("name", "sizes", "precision"),
+    [
+        (FOLDER / "takes_groups.py", "64+0+40+1x128x96", "f32"),
+        ("torch_grouped_mm", "64+0+40+1x128x96", "bf16"),
+        ("torch_scaled_mm", "64x128x96,2048", "e4m3,e4m3_fast"),
+    ],
+)
+def test_a_function_of_groups_or_scales_is_right(tmp_path, name, sizes, precision):
     need("torch")
-    if name == "grouped_mm" and not hasattr(import_module("torch"), "_grouped_mm"):
+    if name == "torch_grouped_mm" and not hasattr(import_module("torch"), "_grouped_mm"):
         pytest.skip("this PyTorch has no _grouped_mm")
-    command = "verify", FOLDER / f"{name}.py", "--sizes", "64+0+40+1x128x96", "--precision", precision
-    done = gemmbench(tmp_path, *command)
+    done = gemmbench(tmp_path, "verify", name, "--sizes", sizes, "--precision", precision)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "packages"),
+    [
+        ("gluon_matmul.py", "256,520x264x72,4096", ("torch", "triton")),
+        ("cupy_wmma.py", "256,384x512x96", ("cupy",)),
+        ("kernelbench.yaml", "256,384x512x96", ("torch",)),
+        ("kernelbench.py", "4096", ("torch",)),
+        ("quack_gemm.py", "256,520x264x72,4096,3*256x128x64,128+0+40x256x128", ("torch", "quack")),
+        ("deep_gemm_bf16.py", "256,520x264x128,4096,128+0+256x256x128", ("torch", "deep_gemm")),
+    ],
+)
+def test_an_example_is_right(tmp_path, monkeypatch, name, sizes, packages):
+    need(*(each for each in packages if not (EXAMPLES / "packages" / each).is_dir()))
+    if name.startswith("kernelbench") and shutil.which("ninja") is None:
+        pytest.skip("load_inline needs ninja")
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
+    done = gemmbench(tmp_path, "verify", EXAMPLES / name, "--sizes", sizes, "--compile-limit", "400")
+    assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout + done.stderr
+
+
+def test_parameters_of_a_python_kernel_are_searched_and_wrong_ones_do_not_win(tmp_path, monkeypatch):
+    need("torch", "triton")
+    monkeypatch.setenv("GEMMBENCH_DATA_DIR", str(tmp_path / "data"))
+    limits = "--max-time", "0.2", "--compile-limit", "120"
+    done = gemmbench(tmp_path, "tune", FOLDER / "tuned_tiles.py", "--sizes", "512", *limits)
+    assert done.returncode in (0, 1) and "Tried 12 of 12 configurations" in done.stdout, done.stdout + done.stderr
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    tried = [row for row in rows if row["row"] == "record" and row["config"]]
+    outcomes = {(row["config"]["SHORT"], row["status"]) for row in tried}
+    assert outcomes == {(0, "ok"), (1, "wrong")}, [(row["config"], row["status"], row["reason"]) for row in tried]
+    assert "SHORT=0" in done.stdout.partition("best ")[2].splitlines()[0], done.stdout
 
 
 def test_a_pass_follows_a_function_that_writes_c_on_its_stream(tmp_path):

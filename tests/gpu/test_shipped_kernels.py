@@ -10,6 +10,8 @@ CLUSTERED = [(5, 2052, 1540), (2051, 6, 1029)]  # eight blocks of sgemm_stream s
 OF_16_BYTES = [256, (40, 72, 24), (8, 1032, 520), (2056, 1288, 264)]
 GROUPS = "0+33+257+1+0x65x96,5+0+3x4x8,100+100+100x64x64"
 GROUPS_OF_16_BYTES = "0+40+256+8+0x72x96,128+128x64x64"
+UNEVEN = f"{GROUPS_OF_16_BYTES},700+0+1+0+129+64+385+16x776x200,2500+3+0x264x136,{'+'.join(['17'] * 99)}x520x72"
+OF_BLOCKS = [256, (8, 1024, 528), (2056, 1280, 272), (300, 776, 640), (33, 65, 17), (4, 300, 4112)]
 OF_8_BITS = [256, (40, 72, 48), (8, 1032, 528), (2056, 1288, 272), (33, 65, 17), (300, 261, 4113)]
 FAMILIES = {
     "ladder": (
@@ -25,6 +27,7 @@ FAMILIES = {
     ),
     "groups": (GROUPS, "f32,f64,tf32", "naive tiled cublas cublas_grouped cublaslt"),
     "groups in 16 bits": (GROUPS_OF_16_BYTES, "f16,bf16", "naive tiled wmma cublas cublas_grouped cublaslt"),
+    "groups on tensor cores": (UNEVEN, "bf16,f16,bf16_f32,f16_f32", "wgmma_grouped"),
     "libraries": (SIZES, "f32", "cublas cublas_default cublas_pedantic cublaslt"),
     "f16 sums": (SIZES, "f16_f16", "naive cublas cublaslt"),
     "16 bits to f32": (SIZES, "f16_f32,bf16_f32", "naive tiled blocktile_2d cublas cublaslt"),
@@ -34,6 +37,9 @@ FAMILIES = {
     "tensor": (SIZES, "bf16,f16,tf32,f16_f16,bf16_f32,f16_f32", "wmma mma_sync"),
     "warp groups": (OF_16_BYTES, "bf16,f16,bf16_f32,f16_f32", "wgmma wgmma_ring wgmma_hybrid"),
     "fp8 on tensor cores": (OF_8_BITS, "e4m3,e4m3_fast,e5m2,e5m2_fast", "wgmma_fp8"),
+    "scales": (OF_BLOCKS, "e4m3_blocks,e4m3_rows,e4m3_tensor", "tiled_scales cublaslt"),
+    "fast sums with scales": (OF_BLOCKS, "e4m3_rows_fast,e4m3_tensor_fast", "cublaslt"),
+    "scales on tensor cores": (OF_BLOCKS + OF_8_BITS, "e4m3_blocks", "wgmma_fp8_blocks"),
     "warp groups in tf32": (OF_16_BYTES, "tf32", "wgmma_tf32"),
     "split factors": (OF_16_BYTES + SIZES, "3xtf32", "wgmma_3xtf32"),
     "clusters": (OF_16_BYTES + SIZES, "bf16,f16,bf16_f32,f16_f32", "wgmma_cluster"),

@@ -1,4 +1,4 @@
-// What the functions of cuda/common/hopper.cuh and cuda/tensor/wgmma.cuh do, in C++. Products and stores happen as late as they may, when a
+// What the functions of cuda/common/hopper.cuh and cuda/tensor/{wgmma,planes}.cuh do, in C++. Products and stores happen as late as they may, when a
 // thread waits for them: a tile that is overwritten too early gives a wrong result.
 #pragma once
 #include "machine.h"
@@ -41,22 +41,34 @@ template <typename T> T& find_in_box(Block& block, const CUtensorMap* map, unsig
 }
 
 constexpr long kBytes = sizeof(TA);  // of an element of A and B
-inline void fetch_into(int block, unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
+inline void fetch_into(int block, unsigned tile, const CUtensorMap* map, int plane, int row, int column, unsigned barrier) {
+    if (plane >= map->planes) {
+        printf("no plane %d\n", plane);
+        exit(2);
+    }
+    const char* const base = map->base + plane * map->plane_pitch;
     for (int r = 0; r < map->box_height; ++r)
         for (int c = 0; c < map->box_width; ++c) {
             TA element{};
             if (row + r < map->height && column + c < map->width)
-                memcpy(&element, map->base + (row + r) * map->pitch + (column + c) * kBytes, kBytes);
+                memcpy(&element, base + (row + r) * map->pitch + (column + c) * kBytes, kBytes);
             find_in_box<TA>(machine.blocks[block], map, tile, r, c) = element;
         }
     machine.change(block, barrier, 0, -kBytes * map->box_width * map->box_height);
 }
+inline void fetch_plane(unsigned tile, const CUtensorMap* map, int plane, int row, int column, unsigned barrier) {
+    fetch_into(machine.me->block, tile, map, plane, row, column, barrier);
+}
+inline void fetch_plane_for(uint16_t blocks, unsigned tile, const CUtensorMap* map, int plane, int row, int column,
+                            unsigned barrier) {
+    for (int rank = 0; rank < machine.cluster; ++rank)
+        if (blocks >> rank & 1) fetch_into(machine.first_of_cluster() + rank, tile, map, plane, row, column, barrier);
+}
 inline void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
-    fetch_into(machine.me->block, tile, map, row, column, barrier);
+    fetch_plane(tile, map, 0, row, column, barrier);
 }
 inline void fetch_for(uint16_t blocks, unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
-    for (int rank = 0; rank < machine.cluster; ++rank)
-        if (blocks >> rank & 1) fetch_into(machine.first_of_cluster() + rank, tile, map, row, column, barrier);
+    fetch_plane_for(blocks, tile, map, 0, row, column, barrier);
 }
 
 inline void publish_writes() {}

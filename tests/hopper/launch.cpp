@@ -1,6 +1,6 @@
 // Launches the kernels SYMBOLS of the file KERNEL one after the other: `launch FOLDER M N K BETA LAST
-// {GRID_X GRID_Y THREADS CLUSTER}... {WIDTH HEIGHT PITCH BOX_WIDTH BOX_HEIGHT SWIZZLE OPERAND OFFSET}...`. FOLDER holds the files A, B, C,
-// bias and workspace; C and workspace are written back. LAST is a number that some kernels want.
+// {GRID_X GRID_Y THREADS CLUSTER}... {WIDTH HEIGHT PLANES PITCH PLANE_PITCH BOX_WIDTH BOX_HEIGHT SWIZZLE OPERAND OFFSET}...`. FOLDER holds the files A, B,
+// C, bias, scale_a, scale_b, offsets and workspace; C and workspace are written back. LAST is a number that some kernels want.
 #include "machine.h"
 
 #include <string>
@@ -29,7 +29,7 @@ static void write_file(const char* name, const std::vector<char>& content) {
 
 static int M, N, K, last;
 static float beta;
-static std::vector<char> A, B, C, bias, workspace;
+static std::vector<char> A, B, C, bias, scale_a, scale_b, offsets, workspace;
 static std::vector<CUtensorMap> maps;
 static std::function<void()> kernel;
 
@@ -47,11 +47,20 @@ template <int COUNT> static Maps<COUNT> pass_maps() {
 template <int COUNT> static void call(Kernel<Maps<COUNT>>* function) {
     call_with<Maps<COUNT>>(function, pass_maps<COUNT>());
 }
+template <int COUNT> static void call(Kernel<const int*, void*, int, Maps<COUNT>>* function) {
+    call_with<const int*, void*, int, Maps<COUNT>>(function, reinterpret_cast<int*>(offsets.data()), workspace.data(),
+                                                   last, pass_maps<COUNT>());
+}
 template <int COUNT> static void call(Kernel<void*, Maps<COUNT>>* function) {
     call_with<void*, Maps<COUNT>>(function, workspace.data(), pass_maps<COUNT>());
 }
 template <int COUNT> static void call(Kernel<void*, int, Maps<COUNT>>* function) {
     call_with<void*, int, Maps<COUNT>>(function, workspace.data(), last, pass_maps<COUNT>());
+}
+template <int COUNT> static void call(Kernel<const float*, const float*, void*, Maps<COUNT>>* function) {
+    const float* const scales[] = {reinterpret_cast<float*>(scale_a.data()), reinterpret_cast<float*>(scale_b.data())};
+    call_with<const float*, const float*, void*, Maps<COUNT>>(function, scales[0], scales[1], workspace.data(),
+                                                              pass_maps<COUNT>());
 }
 template <typename... F> static std::vector<std::function<void()>> list_kernels(F*... functions) {
     return {[functions] { call(functions); }...};
@@ -100,13 +109,14 @@ int main(int, char** arguments) {
     beta = atof(*next++);
     last = number();
     A = read_file("A"), B = read_file("B"), C = read_file("C"), bias = read_file("bias");
+    scale_a = read_file("scale_a"), scale_b = read_file("scale_b"), offsets = read_file("offsets");
     workspace = read_file("workspace");
     const auto kernels = list_kernels(SYMBOLS);
     std::vector<std::array<unsigned, 4>> launches(kernels.size());
     for (auto& launch : launches)
         for (unsigned& value : launch) value = number();
     while (*next) {
-        CUtensorMap map{nullptr, number(), number(), number(), int(number()), int(number()), int(number())};
+        CUtensorMap map{nullptr, number(), number(), number(), number(), number(), int(number()), int(number()), int(number())};
         const char operand = **next++;
         map.base = (operand == 'A' ? A : operand == 'B' ? B : operand == 'C' ? C : workspace).data() + number();
         maps.push_back(map);

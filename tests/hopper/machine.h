@@ -113,7 +113,8 @@ struct __nv_fp8_e5m2 : Tiny<5> {};
 
 struct CUtensorMap {
     char* base;
-    int64_t width, height, pitch;  // elements, elements, bytes
+    int64_t width, height, planes;  // elements
+    int64_t pitch, plane_pitch;     // bytes
     int box_width, box_height, swizzle;  // swizzle: bytes, 128, 64, 32 or 0
 };
 
@@ -237,5 +238,10 @@ inline std::array<unsigned, 32> exchange(unsigned mine) {
     return all;
 }
 inline unsigned __shfl_sync(unsigned, unsigned value, int lane) { return exchange(value)[lane]; }
+inline int __reduce_add_sync(unsigned, int value) {
+    int sum = 0;
+    for (const unsigned each : exchange(value)) sum += each;
+    return sum;
+}
 
 template <class T> T __ldcs(const T* from) { return *from; }

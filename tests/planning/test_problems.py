@@ -148,7 +148,7 @@ def test_precisions_hold_the_numbers_of_their_formats():
     assert tf32.factor_bits == 11
     assert tf32.accumulator.unit(64) == 2 * f32.accumulator.unit(64)
     by_bytes = {8: "f64", 4: "f32 tf32 3xtf32", 2: "f16 f16_f16 bf16 f16_f32 bf16_f32"}
-    by_bytes[1] = "e4m3 e4m3_fast e5m2 e5m2_fast int8"
+    by_bytes[1] = "e4m3 e4m3_fast e5m2 e5m2_fast e4m3_tensor e4m3_tensor_fast e4m3_rows e4m3_rows_fast e4m3_blocks int8"
     expected = {name: count for count, names in by_bytes.items() for name in names.split()}
     assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == expected
 
@@ -170,6 +170,14 @@ def test_an_unknown_precision_offers_the_nearest():
         find_precision("f23")
     assert str(fault.value).startswith("unknown precision 'f23' (did you mean '")
     assert str(fault.value).endswith("; known: " + ", ".join(PRECISIONS))
+
+
+def test_the_shapes_of_a_grid_may_have_its_layouts_in_turn():
+    shapes = tuple(One(m, 2, 3) for m in range(1, 6))
+    grid = ProblemGrid(("f32", "f16"), ("nn", "tn"), shapes, in_turn=True)
+    half = [(m, "tn" if m % 2 == 0 else "nn") for m in range(1, 6)]
+    assert len(grid) == 10 and [(each.M, each.layout) for each in grid] == 2 * half
+    assert (grid[-1].precision_name, grid[-1].layout, grid[-1].M) == ("f16", "nn", 5)
 
 
 def test_a_grid_has_every_combination_with_shapes_changing_fastest():

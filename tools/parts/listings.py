@@ -25,7 +25,7 @@ from gemmbench.planning.json_schemas import read_attributes
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import LaunchFields, PickFields, TensorMapFields
 from gemmbench.planning.network_sweeps import NetworkModel, NetworkPostModel, NetworkRowModel
-from gemmbench.planning.precisions import PRECISIONS, Precision
+from gemmbench.planning.precisions import PRECISIONS, Precision, Scales
 from gemmbench.planning.sweeps.policy import MeasureModel
 from gemmbench.planning.sweeps.published_post import PostModel, PostRowModel, PublishedModel
 from gemmbench.planning.sweeps.sweep import SweepModel
@@ -126,10 +126,20 @@ def _write_precisions(_: Page) -> str:
             *(precision.storage(operand).name for operand in "ABC"),
             _describe_factors(precision),
             _describe_sums(precision),
+            _describe_scales(precision.scales),
         ]
         for name, precision in PRECISIONS.items()
     ]
-    return format_table(["precision", "A", "B", "C", "factors", "sums"], rows)
+    return format_table(["precision", "A", "B", "C", "factors", "sums", "scales"], rows)
+
+
+def _describe_scales(scales: Scales | None) -> str:
+    if scales is None:
+        return ""
+    blocks = ((scales.rows, scales.depth), (scales.depth, scales.columns))
+    of_a, of_b = (" x ".join(str(size or side) for size, side in zip(block, sides, strict=True))
+                  for block, sides in zip(blocks, ("MK", "KN"), strict=True))  # fmt: skip
+    return f"of {of_a} in A, {of_b} in B"
 
 
 def _describe_factors(precision: Precision) -> str:

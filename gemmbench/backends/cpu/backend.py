@@ -28,7 +28,7 @@ Kernels with a barrier for each product are five times as fast, even on a busy h
 _MEANINGFUL = 1e-3
 """The shortest meaningful wait for a launch, in seconds. Below it, the cost of requesting the launch is too large."""
 _MOST_THREADS = 1024
-_OPERANDS = ("A", "B", "C", "bias", "residual", "scale", "D", "offsets")
+_OPERANDS = ("A", "B", "C", "bias", "residual", "scale", "scale_a", "scale_b", "D", "offsets")
 """As `struct Set` has them."""
 _ONE_CALL = ("", Geometry((1, 1, 1), (1, 1, 1), 0))
 

@@ -40,6 +40,7 @@ from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
+from gemmbench.planning.problems import SCALED
 from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _SHARED = b"gb_shared"
@@ -150,7 +151,9 @@ _GEMM = (
     "a.M, a.N, a.K, static_cast<{scalar}>(a.alpha), gb::Pointer{{a.A}}, gb::Pointer{{a.B}}, "
     "static_cast<{scalar}>(a.beta), gb::Pointer{{a.C}}"
 )
-_TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "residual", "scale", "workspace", "D", "offsets")}
+_TRAILING = {
+    name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "residual", "scale", *SCALED, "workspace", "D", "offsets")
+}
 _NETWORK = "a.M, (const {TA}*)a.A, (const {TB}*)a.B, ({TC}*)a.C"
 
 
@@ -234,8 +237,15 @@ def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> st
     return _CALL.format(place=place, synchronises=synchronises, **parts)
 
 
+def _is_null(plan: Plan, role: str) -> bool:
+    """Return whether this launch has no such operand: a step that it does not want, or scales."""
+    if role in SCALED:
+        return plan.problem.precision.scales is None
+    return role == NULL or (role in EPILOGUE_STEPS and role not in plan.fused)
+
+
 def _standard_arguments(plan: Plan) -> str:
-    null = [name for name in plan.variant.trailing if name in EPILOGUE_STEPS and name not in plan.fused]
+    null = [name for name in plan.variant.trailing if _is_null(plan, name)]
     trailing = "".join(", nullptr" if name in null else _TRAILING[name] for name in plan.variant.trailing)
     if plan.network:
         return _NETWORK.format(**dict(plan.defines)) + trailing
@@ -245,7 +255,7 @@ def _standard_arguments(plan: Plan) -> str:
 _OTHER_ARGUMENTS = re.compile(r": call of .*: error: ")
 _EXPECTED = "int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C"
 _EXPECTED_TRAILING = {"bias": "const TC*", "residual": "const TC*", "workspace": "void*", "D": "TC*"}
-_EXPECTED_TRAILING |= {"offsets": "const int*"}
+_EXPECTED_TRAILING |= {"offsets": "const int*", **dict.fromkeys(SCALED, "const float*")}
 
 
 def _list_expected(plan: Plan) -> str:
@@ -272,7 +282,7 @@ def _write_argument(plan: Plan, number: int, argument: PassedArgument) -> str:
         return f"&scalar_{number}"
     if argument.role in SCALARS:
         return f"static_cast<{argument.ctype}>(a.{argument.role})"
-    if argument.role == NULL or (argument.role in EPILOGUE_STEPS and argument.role not in plan.fused):
+    if _is_null(plan, argument.role):
         return "nullptr"
     return (
         f"gb::Pointer{{a.{argument.role}}}" if argument.role else f"static_cast<{argument.ctype}>(a.numbers[{number}])"

@@ -31,7 +31,7 @@ from gemmbench.backends.cpu.translation import PRELUDE_NAME, CpuCompiler
 from gemmbench.errors import LaunchError, LaunchTimeout, Unsupported
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems import OFFSETS, Problem
+from gemmbench.planning.problems import OFFSETS, SCALED, Problem
 
 _SECONDS, _SAMPLE_SECONDS, _COUNT_SECONDS = 5, 1, 30
 """Time limits in seconds for all blocks of a launch, for a few blocks of a huge one, and for counting.
@@ -193,6 +193,8 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, c
             files.append(_write_file(np.array(problem.offsets, np.int32).tobytes()))
             held.callback(os.close, files[-1])
         numbers += [files[-1] if problem.groups else -1, added.get(OFFSETS, 0), 4]
+        for name in SCALED:
+            numbers += [-1, added.get(name, 0), 4]
         numbers += [_element_bytes(problem, "A"), len(arrays)]
         for array in arrays:
             numbers += [array.address, array.nbytes, array.room]
@@ -246,6 +248,7 @@ def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
     ]
     operands += [Operand(name, _element_bytes(problem, "C")) for name in ("bias", "residual")]
     operands += [Operand("scale", _SCALE), Operand("the workspace", _WORKSPACE_ELEMENT), Operand(OFFSETS, 4)]
+    operands += [Operand(name, 4) for name in SCALED]
     operands.append(Operand("D", _element_bytes(problem, "C"), _find_shape(problem, "D") if is_row_major else None))
     shared = _element_bytes(problem, "A")
     return [*operands, Operand("dynamic shared memory", shared), *(Operand(each.name, shared) for each in arrays)]

@@ -29,7 +29,7 @@ from gemmbench.backends.cuda.library_variants import (
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.precisions import Precision
+from gemmbench.planning.precisions import PER_TENSOR, Precision
 from gemmbench.planning.problems import Problem
 
 _GRAIN, _INTEGER_GRAIN = 16, 4
@@ -60,10 +60,46 @@ def check_layout(problem: Problem, sm: int) -> None:
         )
 
 
+_SCALE_MODES = {(0, 0): 0, (1, 0): 3, (1, 128): 4, (128, 128): 5}
+"""The numbers of cublasLtMatmulMatrixScale_t by the rows or columns and the k that share a scale; 0 stands for all."""
+_HOPPER, _FIRST_VERSION = 90, 120900
+
+
+def check_scales(problem: Problem, sm: int, version: int) -> None:
+    """Raise NotOffered for scales that cuBLASLt `version` (120900 for 12.9) does not support on capability `sm`.
+
+    Scales of rows and of blocks came with 12.9, for Hopper (cuBLAS documentation, "Scaling Mode Support Overview").
+    """
+    scales, name = problem.precision.scales, problem.precision_name
+    if scales is None or scales == PER_TENSOR:
+        return
+    if sm != _HOPPER:
+        raise NotOffered(f"cuBLASLt supports {name} only on compute capability 9.0; this GPU has {sm / 10}")
+    if version < _FIRST_VERSION:
+        number = f"{version // 10000}.{version // 100 % 100}"
+        raise NotOffered(f"cuBLASLt supports {name} from version 12.9 on, and this is {number}; install a newer one")
+    if scales.columns > 1 and problem.N % scales.columns:
+        words = f"cuBLASLt supports {name} only where N is a multiple of {scales.columns}"
+        raise NotOffered(f"{words}; {problem.N} leaves {problem.N % scales.columns}, so choose such a size")
+
+
 def list_fp8_attributes(precision: Precision, scale: int) -> dict[str, int]:
-    """Return attributes of cublasLtMatmulDesc_t. `scale` is the address of the factor for both operands."""
-    fast = not precision.accumulator.promoted_every
-    return {"A_SCALE_POINTER": scale, "B_SCALE_POINTER": scale, "FAST_ACCUM": int(fast)}
+    """Return attributes of cublasLtMatmulDesc_t. Unless the precision has scales, `scale` is the address of one."""
+    attributes = {"FAST_ACCUM": int(not precision.accumulator.promoted_every)}
+    if (scales := precision.scales) is None:
+        return {**attributes, "A_SCALE_POINTER": scale, "B_SCALE_POINTER": scale}
+    if scales == PER_TENSOR:
+        return attributes
+    modes = _SCALE_MODES[scales.columns, scales.depth], _SCALE_MODES[scales.rows, scales.depth]
+    return {**attributes, "A_SCALE_MODE": modes[0], "B_SCALE_MODE": modes[1]}
+
+
+def list_pointers(plan: Plan, at: OperandSet) -> dict[str, int]:
+    """Return the attributes that are addresses of operands. B comes first for cuBLASLt."""
+    pointers = {"BIAS_POINTER": at["bias"]} if "bias" in plan.fused else {}
+    if plan.problem.precision.scales:
+        pointers |= {"A_SCALE_POINTER": at["scale_b"], "B_SCALE_POINTER": at["scale_a"]}
+    return pointers
 
 
 class UnitScale:
@@ -120,18 +156,20 @@ class CublasLt:
 
         If f16 or bf16 products are summed in f32, the sums are not rounded before the last addition. The
         configuration's ALGO is an index into the list of algorithms that the heuristic offers. Raises NotOffered if
-        that list is too short or if cuBLASLt does not support fp8 or int8 for this problem. Each bias belongs to a
-        column of C, which is a row for cuBLASLt.
+        that list is too short or if cuBLASLt does not support fp8, its scales or int8 for this problem. Each bias
+        belongs to a column of C, which is a row for cuBLASLt.
         """
         self._workspace.reserve(plan.workspace)
         check_layout(plan.problem, self._sm)
+        if plan.problem.precision.scales:
+            check_scales(plan.problem, self._sm, self._api.get_version())
         limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(sets)}
         if plan.problem.precision.rounds_result:
             limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR
-        biases = [each["bias"] for each in sets] if "bias" in plan.fused else []
-        asked = plan.problem, plan.fused, *limits.values(), *biases[:1]
+        pointers = [list_pointers(plan, each) for each in sets]
+        asked = plan.problem, plan.fused, *limits.values(), *pointers[0].values()
         if asked != self._offers[0]:
-            self._offers = asked, self._list_offers(plan, limits, biases)
+            self._offers = asked, self._list_offers(plan, limits, pointers[0])
         offered = self._offers[1]
         rank = dict(plan.config.values)["ALGO"]
         if rank >= len(offered):
@@ -146,11 +184,12 @@ class CublasLt:
             multiply = partial(self._api.matmul, self._handle, operation, at_alpha, at["B"], first, at["A"], second)
             return partial(multiply, at_beta, at["C"], initial, find_start(at, "D"), result, *how)
 
-        operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(sets)
+        own = [matmul.operation(each) for each in (pointers if pointers[0] else pointers[:1])]
+        operations = own if len(own) == len(sets) else own * len(sets)
         queue = tuple(map(bound, operations, sets))
         return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, algorithm, scalars), choice=math)
 
-    def _list_offers(self, plan: Plan, limits: Mapping[str, int], biases: Sequence[int]) -> list[_Offer]:
+    def _list_offers(self, plan: Plan, limits: Mapping[str, int], pointers: Mapping[str, int]) -> list[_Offer]:
         """Return the algorithms that the heuristic offers, each once. For f32, those of pedantic math come first.
 
         Neither pedantic nor default math uses tensor cores in f32. Offers with equal attributes count as one algorithm.
@@ -166,7 +205,7 @@ class CublasLt:
             types = library_types(plan.problem, self._sm, math)
             matmul = _Matmul(self._api, to_column_major(plan.problem), types, attributes)
             try:
-                found = matmul.list_algorithms(self._handle, limits, *biases[:1])
+                found = matmul.list_algorithms(self._handle, limits, pointers)
             except self._api.cuBLASLtError as fault:
                 if "NOT_SUPPORTED" not in str(fault):
                     raise
@@ -204,24 +243,19 @@ class _Matmul:
             self._layout(types.c, shape.m, shape.n, False, shape.ld_d, shape.stride_d),
         )
 
-    def operation(self, bias: int = 0) -> int:
-        """Return a descriptor of the product and its epilogue.
-
-        It includes the address of the bias.
-        """
+    def operation(self, pointers: Mapping[str, int]) -> int:
+        """Return a descriptor of the product and its epilogue, with these attributes that are addresses."""
         api, types = self._api, self._types
         created = self._keep(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
         values = {"TRANSA": int(self._shape.trans_b), "TRANSB": int(self._shape.trans_a), **self._attributes}
-        if bias:
-            values["BIAS_POINTER"] = bias
-        for name, value in values.items():
+        for name, value in {**values, **pointers}.items():
             which = api.MatmulDescAttribute[name]
             _set_attribute(
                 api.matmul_desc_set_attribute, created, which, api.get_matmul_desc_attribute_dtype(which), value
             )
         return created
 
-    def list_algorithms(self, handle: int, limits: Mapping[str, int], bias: int = 0) -> np.ndarray:
+    def list_algorithms(self, handle: int, limits: Mapping[str, int], pointers: Mapping[str, int]) -> np.ndarray:
         """Return the algorithms within these limits as cublasLtMatmulHeuristicResult_t, best first.
 
         `limits` are attributes of cublasLtMatmulPreference_t.
@@ -231,7 +265,7 @@ class _Matmul:
         first, second, initial, result = self.layouts
         self._api.matmul_algo_get_heuristic(
             handle,
-            self.operation(bias),
+            self.operation(pointers),
             first,
             second,
             initial,

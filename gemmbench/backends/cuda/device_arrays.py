@@ -150,10 +150,11 @@ class DeviceArray:
 
     @classmethod
     def of(cls, problem: Problem, name: str, axes: Sequence[str], address: int, device: int) -> DeviceArray:
-        """Return the operand A, B or C at an address, as stored or with the dimensions `axes`, such as N, K, L."""
+        """Return an operand at an address, as stored or with the dimensions `axes`, such as N, K, L."""
         operand = problem.operand(name)
         if not axes:
-            return cls.at(address, operand.shape, operand.storage, device)
+            strides: tuple[int, ...] = (operand.shape[-1] + operand.padding, 1) if operand.padding else ()
+            return cls(address, operand.shape, operand.storage.name, device, strides)
         rows, columns = _NAMES[name][:: -1 if {"A": problem.trans_a, "B": problem.trans_b}.get(name) else 1]
         sizes = {"M": problem.M, "N": problem.N, "K": problem.K, "L": problem.count}
         steps = {rows: problem.leading(name), columns: 1, "L": problem.stride(name)}

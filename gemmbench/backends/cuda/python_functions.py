@@ -23,7 +23,7 @@ from gemmbench.errors import LaunchError, OutOfMemory
 from gemmbench.planning.manifests.python_code import PREPARED
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan
-from gemmbench.planning.problems import OFFSETS, Problem
+from gemmbench.planning.problems import OFFSETS, SCALED, Problem
 
 DEFAULT = 0
 """The handle of the default stream."""
@@ -233,15 +233,16 @@ class BoundFunction:
         self.returned.hold(number, self._function.run(self._queue[number]))
 
     def _name_operands(self, at: OperandSet) -> dict[str, object]:
-        views = dict(self._python.views)
+        views, problem = dict(self._python.views), self._plan.problem
+        more = (*(SCALED if problem.precision.scales else ()), *([OFFSETS] if problem.groups else []))
         arrays = {
-            name: DeviceArray.of(self._plan.problem, name, views.get(name, ()), at[name], self._function.device)
-            for name in ("A", "B", "C", *([OFFSETS] if self._plan.problem.groups else []))
+            name: DeviceArray.of(problem, name, views.get(name, ()), at[name], self._function.device)
+            for name in ("A", "B", "C", *more)
         }
         if self._call is None:
             return dict(arrays)
         convert = _find_converter(self._python.library)
-        return {OFFSETS: None, **{name: convert(array) for name, array in arrays.items()}}
+        return {**dict.fromkeys((OFFSETS, *SCALED)), **{name: convert(array) for name, array in arrays.items()}}
 
     def _bind(self, number: int, **prepared: object) -> Callable[[], object]:
         """Return the call on an operand set."""

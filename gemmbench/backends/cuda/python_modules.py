@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import site
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from types import ModuleType
 
 from gemmbench.backends.code_cache import content_key
 from gemmbench.backends.cuda.driver import to_plan_error
-from gemmbench.backends.sources import find_pip_line, find_source_path, list_package_paths
+from gemmbench.backends.sources import find_pip_line, find_source_path
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory, PlanError
 from gemmbench.planning.manifests.variant import Variant
 
@@ -31,8 +32,9 @@ def load_module(variant: Variant) -> ModuleType:
     """
     name = _name_module(variant)
     if name not in sys.modules:
-        with explain_errors(variant):
+        with explain_errors(variant), _keep_shared_code(variant):
             _import_packages_from(variant)
+        with explain_errors(variant):
             _import_library(variant.python.library)
         with explain_errors(variant), _keep_shared_code(variant):
             sys.modules[name] = _run_module(name, variant)
@@ -198,8 +200,8 @@ def _provide_task() -> Iterator[None]:
         sys.modules.pop(_TASK, None)
 
 
-_folders: list[str] = []
-"""The folder of packages that this process uses, if any."""
+_folders: dict[str, list[str]] = {}
+"""The folder of packages that this process uses, if any, with the places that it adds."""
 
 
 def _import_packages_from(variant: Variant) -> None:
@@ -212,9 +214,18 @@ def _import_packages_from(variant: Variant) -> None:
     if not folder or folder in _folders:
         return
     if _folders:
-        raise NotOffered(f"another kernel of this run imports its packages from {_folders[0]}; {_RUN_ALONE}")
-    sys.path[:0] = list_package_paths(folder)
-    _folders.append(folder)
+        raise NotOffered(f"another kernel of this run imports its packages from {next(iter(_folders))}; {_RUN_ALONE}")
+    _folders[folder] = _add_packages(folder)
+
+
+def _add_packages(folder: str) -> list[str]:
+    """Put a folder and what its .pth files add before all other places, and return these. Lines of code are run."""
+    before = list(sys.path)
+    sys.path.insert(0, folder)
+    site.addsitedir(folder)  # nvidia-cutlass-dsl names its packages in a line of code
+    added = list(dict.fromkeys(path for path in sys.path if path == folder or path not in before))
+    sys.path[:] = [*added, *(path for path in before if path not in added)]
+    return added
 
 
 _RUN_ALONE = "a process cannot have a package twice, so run this kernel in a run of its own"
@@ -226,7 +237,7 @@ def _check_origins(variant: Variant) -> None:
     for name in variant.packages:
         places = _list_places(sys.modules.get(name))
         used = next((folder for folder in _folders if any(Path(place).is_relative_to(folder) for place in places)), "")
-        offered = wanted and any(_has_package(path, name) for path in list_package_paths(wanted))
+        offered = wanted and any(_has_package(path, name) for path in _folders[wanted])
         if places and used != (wanted if offered else ""):
             sys.modules.pop(_name_module(variant), None)
             raise NotOffered(f"{name} was loaded from {used or places[0]} for another kernel of this run; {_RUN_ALONE}")

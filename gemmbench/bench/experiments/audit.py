@@ -10,7 +10,7 @@ import numpy as np
 
 from gemmbench.backends.base import Executable
 from gemmbench.bench.experiments.trial import Trial
-from gemmbench.bench.experiments.workload import CHANGE, CHANGES, AuditCase, Turn
+from gemmbench.bench.experiments.workload import CHANGE, CHANGES, SCALE_CHANGES, AuditCase, Turn
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.operand_values import Operands
@@ -94,6 +94,9 @@ def _explain_old_operands(multiples: Multiples, factors: Factors) -> Cause | Non
         return "keeps B", "the result belongs to the B of an earlier launch: the kernel keeps a copy of B"
     if _are_equal(multiples, [of_b * factor for factor in factors]):
         return "keeps A", "the result belongs to the A of an earlier launch: the kernel keeps a copy of A"
+    for name, change in SCALE_CHANGES.items():
+        if _are_equal(multiples, [CHANGE / change * factor for factor in factors]):
+            return f"keeps {name}", f"the result belongs to the {name} of an earlier launch: the kernel keeps a copy"
     return None
 
 

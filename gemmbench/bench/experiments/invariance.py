@@ -16,7 +16,7 @@ from gemmbench.bench.experiments.experiment import DeviceExperiment
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import Trial, fail_together
 from gemmbench.bench.experiments.workload import gemm_workload
-from gemmbench.bench.operands.operand_values import Operands, make_inputs, make_operands
+from gemmbench.bench.operands.operand_values import Operands, make_inputs, make_operands, make_unit_scales
 from gemmbench.bench.operands.products import view_factor, view_products
 from gemmbench.bench.record import CHECK
 from gemmbench.errors import PlanError, shorten_reason
@@ -150,11 +150,13 @@ def list_places(M: int) -> list[int]:
 def make_alike_rows(problem: Problem, seed: int, number: int) -> Operands:
     """Operands with one row of A in several places, and one B, of which both depend on N, K and the seed only.
 
-    In a batch that is so in the first and the last product. All other values differ from one `number` to the next.
+    In a batch that is so in the first and the last product. Scales are 1. All other values differ from one `number` to
+    the next.
     """
     lone = replace(problem, M=1, count=1)
     row, drawn = make_operands(lone, "normal", seed), make_operands(problem, "normal", seed + number)
     operands = {name: array.copy() for name, array in make_inputs(drawn, problem.beta).items()}
+    operands |= make_unit_scales(operands)
     for product in {0, len(problem.slices) - 1}:
         view_factor(problem, operands, "A")[product][list_places(problem.M)] = view_factor(lone, row, "A")[0][0]
         view_products(problem, operands, "B")[product][:] = view_products(lone, row, "B")[0]

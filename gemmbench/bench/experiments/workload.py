@@ -18,6 +18,7 @@ from gemmbench.bench.operands.operand_values import (
     has_transparent_operands,
     make_inputs,
     make_large_operands,
+    make_scaled_operands,
     make_transparent_operands,
 )
 from gemmbench.bench.operands.scratch import count_cold_sets
@@ -33,6 +34,8 @@ from gemmbench.planning.sweeps.run_request import Fill
 CHANGES = (2.0, -1.0)
 """The factors by which the audit multiplies the inputs. If their product were 1, old results would be right."""
 CHANGE = CHANGES[0] * CHANGES[1]
+SCALE_CHANGES = {"scale_a": 4.0, "scale_b": 0.25}
+"""The factors of scales, which leave the product as it is, but not if one of them is old."""
 
 
 def choose_audit_fill(timed: Fill) -> Fill:
@@ -138,7 +141,7 @@ class Workload:
         return count_cold_sets(self.touched, self.layout.guarded.total, last_level_cache, room - kept)
 
 
-_MULTIPLES = [sign * 2.0**power for power in range(-1, 4) for sign in (1, -1)]
+_MULTIPLES = [sign * 2.0**power for power in range(-1, 5) for sign in (1, -1)]
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class GemmCase:
         """See AuditCase."""
         added = self.reference.problem.inputs[len(CHANGES) :]
         changes = {**epilogue_reference.CHANGES, "initial": CHANGE, "index": 1.0}
-        return (*CHANGES, *(changes[operand.role] for operand in added))
+        return (*CHANGES, *(SCALE_CHANGES.get(operand.name, changes[operand.role]) for operand in added))
 
     def declare(self, exactness: Exactness) -> GemmCase:
         """See AuditCase."""
@@ -194,7 +197,7 @@ _UNSCALED = (1.0, 0.0)
 def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = False) -> Workload:
     """Return the workload of a GEMM.
 
-    It is verified on integers with EXACT_SCALARS, on single products and on real data.
+    It is verified on integers with EXACT_SCALARS, on single products, with scales if it has some, and on real data.
 
     If `unscaled`, it is also verified on integers with alpha 1 and beta 0, for kernels that do not support others. If
     `thorough`, it is also verified with special values, unless the problem is too small or too large for them.
@@ -219,6 +222,10 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
             yield _make_exact_case(Reference(problem, large, problem.alpha, problem.beta))
         products = make_single_products(problem, seed + 3)
         yield _make_case(products.reference, products.judge)
+        if problem.precision.scales:
+            operands = make_scaled_operands(problem, seed + 4)
+            scaled = Reference(problem, operands, problem.alpha, problem.beta, exact_sums=True)
+            yield _make_case(scaled, scaled.check_scales)
         real = find_reference("uniform", seed)
         yield _make_case(real, real.check_rounding, exact=problem.precision.is_exact)
         if thorough and has_special_values(problem):

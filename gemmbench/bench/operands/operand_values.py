@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from gemmbench.planning.precisions import FLOAT32, FLOAT64, Precision, StorageType
-from gemmbench.planning.problems import OFFSETS, Operand, Problem
+from gemmbench.planning.problems import OFFSETS, SCALED, Operand, Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
 _PIECE = 1 << 22  # elements
@@ -62,6 +62,32 @@ def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
     return (_fill_cached if is_cached(problem) else _fill_operands)(problem, fill, seed)
 
 
+def make_scaled_operands(problem: Problem, seed: int) -> Operands:
+    """Return operands of a precision with scales that only its scales round, read-only.
+
+    A and B are integers of full significands. Their sums fill the bits of the accumulator without exceeding them, so
+    that they have more bits than C. Scales have full significands too.
+    """
+    scales, precision = problem.precision.scales, problem.precision
+    assert scales is not None
+    operands = dict(make_operands(problem, "uniform", seed))
+    largest = 2**precision.factor_bits - 1
+    # The standard deviation of a product of two such integers is their mean square.
+    size = (
+        sum(number**2 for number in range(1, largest + 1)) / largest * min(problem.K, scales.depth or problem.K) ** 0.5
+    )
+    density = min(1.0, 2.0 ** (precision.accumulator.exact_bits - 1) / (_MOST_DEVIATIONS * size))
+    for number, name in enumerate("AB"):
+        rng, old = np.random.default_rng([seed, 4, number]), operands[name]
+        values = rng.integers(1, largest, old.shape, np.int8, endpoint=True)
+        values *= rng.integers(0, 2, old.shape, np.int8) * 2 - 1
+        values *= rng.random(old.shape, dtype=np.float32) < density
+        operands[name] = values.astype(old.dtype)
+        operands[name].flags.writeable = False
+    return operands
+
+
+_MOST_DEVIATIONS = 6
 _TRANSPARENT = 48
 """The usual sum of transparent operands in a precision of few exact bits."""
 
@@ -77,7 +103,7 @@ def has_transparent_operands(problem: Problem) -> bool:
 def make_transparent_operands(problem: Problem, seed: int) -> Operands:
     """Operands whose sums, doubled, are exact and so large that an activation returns them; read-only.
 
-    A and B are 1 and 2; with few exact bits 0 and 1, with so many zeros that the sums stay near 48.
+    A and B are 1 and 2; with few exact bits 0 and 1, with so many zeros that the sums stay near 48. Scales are 1.
     """
     return (_make_transparent_cached if is_cached(problem) else _make_transparent)(problem, seed)
 
@@ -91,9 +117,16 @@ def _make_transparent(problem: Problem, seed: int) -> Operands:
         else:
             density = min(1.0, (_TRANSPARENT / problem.K) ** 0.5)
             values = (rng.random(old.shape, dtype=np.float32) < density).astype(old.dtype)
-        values.flags.writeable = False
         operands[name] = values
+    operands |= make_unit_scales(operands)
+    for values in operands.values():
+        values.flags.writeable = False
     return operands
+
+
+def make_unit_scales(operands: Operands) -> Operands:
+    """Return scales of 1 for those among these operands."""
+    return {name: np.ones_like(array) for name, array in operands.items() if name in SCALED}
 
 
 _make_transparent_cached = lru_cache(maxsize=1)(_make_transparent)
@@ -149,15 +182,27 @@ _fill_cached = lru_cache(maxsize=3)(_fill_operands)  # the fills of one problem:
 def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operand, stream: list[int]) -> None:
     """Fill a piece of an operand."""
     storage = operand.storage
-    if operand.role == "scale":
-        piece[:] = np.random.default_rng(stream).choice([0.5, 2.0])
-        return
     rng = np.random.default_rng(stream)
+    if operand.role == "scale":
+        piece[:] = _draw_scales(rng, piece.size, fill) if operand.name in SCALED else rng.choice([0.5, 2.0])
+        return
     if storage.is_integer:
         piece[:] = _draw_whole(rng, operand, piece.size, fill)
         return
     values = _draw_values(rng, problem, storage, piece.size, fill)
     piece[:] = round_factor(values, problem.precision) if operand.role == "factor" else values
+
+
+_LARGEST_SCALE = 2
+
+
+def _draw_scales(rng: np.random.Generator, count: int, fill: Fill) -> np.ndarray:
+    """Draw scales: 1 and 2 with `ints`, 1 if A and B are all alike, else numbers of full significands near 1."""
+    if fill in ("zeros", "ones"):
+        return np.ones(count)
+    if fill == "ints":
+        return rng.integers(1, _LARGEST_SCALE, count, endpoint=True)
+    return np.asarray(2 ** rng.uniform(-1, 1, count))
 
 
 _HEADROOM = {"A": 2, "B": 0}
@@ -211,7 +256,8 @@ def _draw_integers(rng: np.random.Generator, count: int, problem: Problem) -> np
     if problem.precision.exact_bits >= _MANY_BITS:
         return np.asarray(_SMALL[rng.integers(0, 4, count, dtype=np.uint8)])
     # A sum of K products of density d**2 stays within 6 d sqrt(K), except in one of 10**9 cases.
-    limit = 2.0 ** (problem.precision.exact_bits - 1)
+    # Scales may multiply it, and C has room for few bits.
+    limit = 2.0 ** (problem.precision.exact_bits - 1) / (_LARGEST_SCALE**2 if problem.precision.scales else 1)
     density = min(1.0, limit / (8 * problem.K**0.5))
     signs = rng.integers(0, 2, count, dtype=np.int8) * 2 - 1
     return np.asarray(signs * (rng.random(count, dtype=np.float32) < density))

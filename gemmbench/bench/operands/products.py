@@ -82,6 +82,28 @@ def view_products(problem: Problem, operands: Operands, name: str) -> StackedPro
     return StackedProducts(problem, operands, name)
 
 
+def view_scaled_factor(problem: Problem, operands: Operands, name: str) -> StackedProducts:
+    """Return op(A) or op(B) of every product; in a precision with scales, times these, in float64."""
+    if problem.precision.scales is None:
+        return view_factor(problem, operands, name)
+    factor = operands[name].astype(np.float64)
+    lines = factor.T if (problem.trans_a if name == "A" else not problem.trans_b) else factor  # rows x K or columns x K
+    scales = find_scales(problem, operands, name)
+    depth = problem.precision.scales.depth or problem.K
+    for step, scale in enumerate(scales):
+        lines[:, step * depth : (step + 1) * depth] *= scale[:, None]
+    return view_factor(problem, {name: factor}, name)
+
+
+def find_scales(problem: Problem, operands: Operands, name: str) -> np.ndarray:
+    """Return the scale of every row of op(A) or column of op(B), one row for each step along K, in float64."""
+    scales, stored = problem.precision.scales, operands[f"scale_{name.lower()}"].astype(np.float64)
+    assert scales is not None
+    count, size = (scales.rows, problem.M) if name == "A" else (scales.columns, problem.N)
+    by_step = stored.T if name == "B" and scales.columns > 1 else stored
+    return np.asarray(by_step[:, np.arange(size) // (count or size)])
+
+
 def view_factor(problem: Problem, operands: Operands, name: str) -> StackedProducts:
     """Return op(A) or op(B) of every product."""
     return StackedProducts(problem, operands, name, is_factor=True)

@@ -349,7 +349,8 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
     with np.errstate(all="ignore"):  # a hypothesis may overflow 16 bits
         found = _explain_contents(wrong, region)
         recomputed = None if found else _explain_values(wrong, region)
-        if not (found or recomputed or wrong.problem.ld) and (mistake := find_index_mistake(wrong)):
+        unknown = not (found or recomputed or wrong.problem.ld or wrong.problem.precision.scales)
+        if unknown and (mistake := find_index_mistake(wrong)):
             return Diagnosis(INDEX + mistake.cause, f"as {mistake.words}", "", True, mistake.renamed, True)
         cause, words = found or recomputed or _explain_region(wrong, region)
     return Diagnosis(

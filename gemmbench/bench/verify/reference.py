@@ -19,15 +19,22 @@ import numpy as np
 
 from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands
-from gemmbench.bench.operands.products import StackedProducts, find_products, split_products, view_factor, view_products
+from gemmbench.bench.operands.products import (
+    StackedProducts,
+    find_products,
+    split_products,
+    view_products,
+    view_scaled_factor,
+)
 from gemmbench.bench.verify.batch_mistakes import describe_in_batch, explain_batch
 from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, describe, explain_product
 from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
 from gemmbench.bench.verify.group_mistakes import explain_groups
+from gemmbench.bench.verify.scale_mistakes import explain_scales
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.variant import Exactness
-from gemmbench.planning.precisions import CLASSES, choose_weaker
+from gemmbench.planning.precisions import CLASSES, FLOAT32, choose_weaker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
@@ -42,6 +49,8 @@ total, of a batch and of groups.
 """
 _CHUNK = 1 << 19  # elements converted to float64 at a time
 _MAP_ROWS = 16
+_SLACK = 1 + 2.0**-6
+"""How much farther an exact sum may be from C than the nearest number is: scales are rounded in float."""
 _THREADS = min(4, os.cpu_count() or 1)  # more threads would compete for the caches and for BLAS
 
 
@@ -69,8 +78,9 @@ class Reference:
     """The correct result of a problem for given operands and scalars. It is computed once, in float64.
 
     The rows of all products are stacked. `chosen` holds the rows to compare, if not the usual ones.
-    What is computed of A, B and C are sums, which the epilogue of the problem follows. With `transparent` the operands
-    are such that activations return their argument.
+    What is computed of A, B and C are sums, which the epilogue of the problem follows. Scales of A and B belong to
+    these. With `transparent` the operands are such that activations return their argument, and with `exact_sums` such
+    that nothing but the scales is rounded before C is stored, which must round to nearest.
     """
 
     problem: Problem
@@ -79,6 +89,7 @@ class Reference:
     beta: float
     chosen: np.ndarray | None = None
     transparent: bool = False
+    exact_sums: bool = False
 
     @property
     def compares_all(self) -> bool:
@@ -87,13 +98,13 @@ class Reference:
 
     @cached_property
     def _a(self) -> StackedProducts:
-        """op(A) of every product."""
-        return view_factor(self.problem, self.operands, "A")
+        """op(A) of every product, with its scales."""
+        return view_scaled_factor(self.problem, self.operands, "A")
 
     @cached_property
     def _b(self) -> StackedProducts:
-        """op(B) of every product."""
-        return view_factor(self.problem, self.operands, "B")
+        """op(B) of every product, with its scales."""
+        return view_scaled_factor(self.problem, self.operands, "B")
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -162,7 +173,9 @@ class Reference:
         return self._find_storage_error(self.expected)
 
     def _find_storage_error(self, expected: np.ndarray) -> np.ndarray:
-        """The error that storing C may add."""
+        """The error that storing C may add: a unit in its last place, or half of one if all else is exact."""
+        if self.exact_sums:
+            return self.problem.storage("C").find_half_units(expected) * _SLACK
         return np.asarray(2 * self.problem.precision.result_unit * np.abs(expected))
 
     def _make_finish(self, rows: np.ndarray, declared: Exactness = EXACT) -> Finish:
@@ -199,7 +212,7 @@ class Reference:
 
     def _sum_bound(self, declared: Exactness) -> np.ndarray:
         """The same before C is stored."""
-        unit = ROUNDING_FACTOR * self.problem.sum_unit
+        unit = ROUNDING_FACTOR * (FLOAT32.unit if self.exact_sums else self.problem.sum_unit)
         if self.problem.precision.may_split_factors(declared.product_class):
             weaker = choose_weaker(declared.product_class, self.problem.precision.product_class)
             unit += CLASSES[weaker].largest * 2.0**-23
@@ -323,6 +336,13 @@ class Reference:
             return self.check_exact(result)
         return self.check_rows(result[self.rows], declared=declared)
 
+    def check_scales(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
+        """Check a result of which only the scales are rounded, in float, and then C.
+
+        A scale that is rounded to fewer bits, or applied to sums that were stored in C, changes some elements.
+        """
+        return replace(self.check_rows(result[self.rows], declared=declared), rule="scales")
+
     def check_rows(
         self, rows: np.ndarray, factor: float = 1.0, declared: Exactness = EXACT, changed: bool = False
     ) -> Check:
@@ -413,7 +433,8 @@ class Reference:
         )
         if self.problem.epilogue:
             assert sums is not None
-            plain, operands = replace(self.problem, epilogue=()), {name: self.operands[name] for name in "ABC"}
+            plain = replace(self.problem, epilogue=())
+            operands = {name: array for name, array in self.operands.items() if name not in self.problem.epilogue}
             wrong = replace(wrong, problem=plain, operands=operands, stored=(got, want))
             number = int(find_products(plain, wrong.suspects[:1])[0][0])
             one = find_products(plain, rows)[0] == number
@@ -429,6 +450,8 @@ class Reference:
                 words = describe_in_batch(wrong, number, found) if several else describe(wrong, found)
                 return Check(False, rule, error, words, found)
             wrong = replace(wrong, got=undone, want=sums, mask=mask & known)
+        if self.problem.precision.scales and (found := explain_scales(wrong, self.exact_sums)):
+            return Check(False, rule, error, describe(wrong, found), found)
         explain = explain_groups if self.problem.groups else explain_batch
         message, diagnosis = explain(wrong) if len(self.problem.slices) > 1 else explain_product(wrong)
         return Check(False, rule, error, message, diagnosis)

@@ -12,7 +12,7 @@ import numpy as np
 from gemmbench.backends.base import Executable, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, have_same_bits
-from gemmbench.bench.operands.operand_values import Operands
+from gemmbench.bench.operands.operand_values import Operands, make_inputs, make_scaled_operands
 from gemmbench.bench.verify.diagnosis import (
     NEVER_WRITTEN,
     NO_BARRIER,
@@ -120,6 +120,7 @@ def explain_by_relaunch(
     try:
         better = (
             _find_storage_mistake(check, reference, launch)
+            or _find_scale_mistake(check, reference, launch)
             or _find_fixed_sizes(check, launch)
             or _find_integers(check, launch)
             or _name_mistake(check, launch)
@@ -163,6 +164,22 @@ def _find_storage_mistake(check: Check, reference: Reference, launch: Relauncher
     judge = _judge_of(check, reference, launch)
     probe = StorageProbe(problem, data, reference.alpha, reference.beta, launch.launch_padded, judge, launch.fill)
     return probe.find_mistake()
+
+
+def _find_scale_mistake(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
+    """Find the mistake in scales on other data if it was found on powers of two, of which many are equal."""
+    problem = reference.problem
+    if problem.precision.scales is None or check.rule != "exact" or not _is_recomputed_index(check):
+        return None
+    data = make_scaled_operands(problem, seed=1)
+    inputs = make_inputs(data, reference.beta, problem.separate_c)
+    again = replace(reference, operands=data, transparent=False, exact_sums=True)
+    found = again.check_scales(launch(inputs, not reference.beta), launch.declared).diagnosis
+    return (found.cause, found.words) if found and found.is_index_mistake else None
+
+
+def _is_recomputed_index(check: Check) -> bool:
+    return check.diagnosis is not None and check.diagnosis.is_index_mistake and check.diagnosis.is_recomputed
 
 
 def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:

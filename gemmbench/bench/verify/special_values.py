@@ -32,7 +32,7 @@ from gemmbench.bench.verify.reference import EXACT, Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
 from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import FLOAT64
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import SCALED, Problem
 
 NOT_FINITE, SUBNORMAL, OVERFLOW = "NaN and infinity", "subnormal", "overflow"
 _WEAK = 0.02  # largest error of a sum of bf16 products, as a fraction of |alpha| |A| |B|
@@ -238,7 +238,8 @@ def _draw(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray, addend: float = 0.75) -> Operands:
     """Return the arrays in the problem's types and layout, with factors that its products do not round.
 
-    Each addend of an epilogue is `addend` everywhere, and its scale is 1/2, or 1 where nothing is added.
+    Each addend of an epilogue is `addend` everywhere, and its scale is 1/2, or 1 where nothing is added. Other scales
+    are 1.
     """
     stored = [_round(problem, "A", a.reshape(problem.count, problem.M, problem.K)), _round(problem, "B", b)]
     swapped = problem.trans_a, problem.trans_b
@@ -252,7 +253,8 @@ def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray, addend
         if operand.role == "index":
             operands[operand.name][:] = make_index(problem)
         else:
-            operands[operand.name][:] = addend if operand.role == "addend" else 0.5 if addend else 1
+            scale = 0.5 if addend and operand.name not in SCALED else 1
+            operands[operand.name][:] = addend if operand.role == "addend" else scale
     return operands
 
 

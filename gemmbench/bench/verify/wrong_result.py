@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gemmbench.bench.operands.operand_values import Operands
+from gemmbench.bench.operands.products import view_scaled_factor
 from gemmbench.planning.problems import Problem
 
 ROUNDING_FACTOR = 16
@@ -56,13 +57,13 @@ class WrongResult:
 
     @cached_property
     def a(self) -> np.ndarray:
-        """op(A), M x K."""
-        return self.operands["A"].T if self.problem.trans_a else self.operands["A"]
+        """op(A), M x K, with its scales."""
+        return view_scaled_factor(self.problem, self.operands, "A")[0]
 
     @cached_property
     def b(self) -> np.ndarray:
-        """op(B), K x N."""
-        return self.operands["B"].T if self.problem.trans_b else self.operands["B"]
+        """op(B), K x N, with its scales."""
+        return view_scaled_factor(self.problem, self.operands, "B")[0]
 
     @cached_property
     def sample(self) -> WrongSample:

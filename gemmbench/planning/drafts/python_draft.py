@@ -15,17 +15,20 @@ from gemmbench.planning.drafts.draft import HEAD, MARK, Draft, quote_text
 from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.kernel_code import list_kernels
 from gemmbench.planning.manifests.python_code import LIBRARIES, PythonModule, parse_module
+from gemmbench.planning.manifests.variant import MANY
 
 _MODELS = ("ModelNew", "Model")
 """The classes of KernelBench: of an answer, and of the problem."""
 _SUBMISSION = "custom_kernel"
 """The function of GPU MODE."""
 _INPUTS, _INIT_INPUTS = "get_inputs", "get_init_inputs"
+_COUNT = "count"
 _NAMED = re.compile(r"matmul|gemm|product|multiply|\bmm\b|_mm|mm_|\bdot\b|kernel|solve|forward", re.IGNORECASE)
 _NOT_MEANT = re.compile(
     r"^_|test|bench|check|verify|reference|^ref|main|baseline|plot|profile|^get_|compile", re.IGNORECASE
 )
-_DEVICE_CODE = re.compile(r"jit|kernel")
+_DEVICE_CODE = re.compile(r"jit|(?<!helion\.)kernel")
+"""Decorators of code that only runs on the device. Functions of Helion are called like any other."""
 _OUTPUTS = ("c", "d", "out", "output", "result", "y", "dst")
 _SIZES = {"m": "M", "n": "N", "k": "K", "alpha": "alpha", "beta": "beta", "stream": "stream"}
 _PRECISIONS = (
@@ -41,18 +44,34 @@ _LAUNCH = re.compile(r"<<<|SourceModule\(")
 class _Form:
     """One way to call the file: the name that `--symbol` takes, and the call.
 
-    `inputs` are the shapes of A and B as the file makes them, in text, and `sizes` the numbers behind them; empty if
-    unknown. `likely` are the precision and the layout to assume if nothing tells them.
+    `inputs` are what the file passes. `likely` are the precision and the layout to assume if nothing tells them. If it
+    takes `batches` as the code suggests, its operands have three dimensions.
     """
 
     name: str
     call: str
     what: str
     returns: bool
-    precision: str = ""
-    inputs: tuple[tuple[str, ...], ...] = ()
-    sizes: Mapping[str, int] | None = None
+    inputs: _Inputs
     likely: tuple[str, str] = ("f32", "nn")
+    batches: bool = False
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What `get_inputs` passes as A and B; empty where the text does not say.
+
+    `shapes` are those of A and B in text, without the count of products if they are a `batch`. `sizes` are the numbers
+    behind them: M, N, K, and the `count` of a batch.
+    """
+
+    shapes: tuple[tuple[str, ...], ...] = ()
+    sizes: Mapping[str, int] | None = None
+    precision: str = ""
+    batch: bool = False
+
+
+_UNKNOWN = _Inputs()
 
 
 def draft_python(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:
@@ -81,8 +100,16 @@ def draft_python(text: str, path: Path, home: Path, symbol: str | None = None) -
         raise UsageError(f"{location}: {form.name} returns {fault}")
     file = os.path.relpath(path.resolve(), home.resolve())
     lines = list(_write_manifest(form, module, text, file, path.parent))
-    sizes = "x".join(str(form.sizes[side]) for side in "MNK") if form.sizes else ""
-    return Draft("\n".join(lines) + "\n", form.name, tuple(name for name in names if name != form.name), sizes)
+    others = tuple(name for name in names if name != form.name)
+    return Draft("\n".join(lines) + "\n", form.name, others, _name_size(form.inputs.sizes))
+
+
+def _name_size(sizes: Mapping[str, int] | None) -> str:
+    """Return sizes as --sizes takes them, such as `16*512x64x32`; "" if they are unknown."""
+    if not sizes:
+        return ""
+    count = f"{sizes[_COUNT]}*" if _COUNT in sizes else ""
+    return count + "x".join(str(sizes[side]) for side in "MNK")
 
 
 def _write_manifest(form: _Form, module: PythonModule, text: str, file: str, folder: Path) -> Iterator[str]:
@@ -92,22 +119,30 @@ def _write_manifest(form: _Form, module: PythonModule, text: str, file: str, fol
         yield "returns: true"
     if _LAUNCH.search(text) and not _OWN_STREAM.search(text):
         yield "stream: default  # it launches without naming a stream"
-    guessed = next((name for name, pattern in _PRECISIONS if pattern.search(text)), form.likely[0])
-    sure = form.precision or (guessed if form.inputs else "")
+    guessed, shapes, sizes = (
+        next((name for name, pattern in _PRECISIONS if pattern.search(text)), form.likely[0]),
+        form.inputs.shapes,
+        form.inputs.sizes,
+    )
+    sure = form.inputs.precision or (guessed if shapes else "")
     yield f"precisions: [{sure or guessed}]{'' if sure else f'  {MARK}: the type of A'}"
-    yield f"layouts: [{_find_layout(form.inputs) or form.likely[1]}]{_doubt_layout(form)}"
+    yield f"layouts: [{_find_layout(shapes) or form.likely[1]}]{_doubt_layout(form)}"
+    if form.inputs.batch:
+        yield f"kinds: [{MANY}]  # operands have three dimensions"
+    elif form.batches:
+        yield f"kinds: [{MANY}]  {MARK}: the code takes operands with three dimensions"
     if packages := module.list_packages(folder):
         yield f"packages: [{', '.join(name for name in packages if name != 'task')}]"
-    if form.sizes:
-        sizes = " and ".join(f"{side} == {form.sizes[side]}" for side in "MNK")
-        yield from (f"require:  # what {_INPUTS} makes; remove it to try other sizes", f"  - {sizes}")
+    if sizes:
+        wanted = " and ".join(f"{side} == {sizes[side]}" for side in "MNK")
+        yield from (f"require:  # what {_INPUTS} makes; remove it to try other sizes", f"  - {wanted}")
 
 
 def _doubt_layout(form: _Form) -> str:
-    if _find_layout(form.inputs):
+    if _find_layout(form.inputs.shapes):
         return ""
-    if form.inputs:
-        return f"  {MARK}: {_explain_ambiguity(form.inputs)}"
+    if form.inputs.shapes:
+        return f"  {MARK}: {_explain_ambiguity(form.inputs.shapes)}"
     if form.likely[1] != "nn":
         transposed = " and ".join(name for name, letter in zip("AB", form.likely[1], strict=True) if letter == "t")
         return f"  {MARK}: the code transposes {transposed}"
@@ -146,10 +181,10 @@ def _list_forms(module: PythonModule) -> Iterator[_Form]:
         yield form
     plain = [(each, call) for each in functions if each is not submission and (call := _read_plain(each))]
     bindings = list(_list_bindings(module))
-    yield from (
-        _Form(each.name, call, f"{each.name}, a Python function", returns, likely=("f32", _guess_layout(each, names)))
-        for each, (call, returns, names) in sorted(plain, key=lambda pair: (-_rate(pair[0].name), -pair[0].lineno))
-    )
+    for each, (text, returns, names) in sorted(plain, key=lambda pair: (-_rate(pair[0].name), -pair[0].lineno)):
+        likely = "f32", _guess_layout(each, names)
+        words = f"{each.name}, a Python function"
+        yield _Form(each.name, text, words, returns, _UNKNOWN, likely, _takes_batches(each))
     yield from bindings
 
 
@@ -165,9 +200,9 @@ def _read_model(model: ast.ClassDef, functions: Sequence[ast.FunctionDef], modul
         return None
     makers = {each.name: each for each in functions}
     init = f"*{_INIT_INPUTS}()" if _INIT_INPUTS in makers else ""
-    inputs, sizes, precision = _read_inputs(makers.get(_INPUTS), module)
-    what = f"{model.name}, a class as in KernelBench"
-    return _Form(model.name, f"{model.name}({init}).cuda()(A, B)", what, True, precision, inputs, sizes)
+    inputs = _read_inputs(makers.get(_INPUTS), module)
+    what, batches = f"{model.name}, a class as in KernelBench", not inputs.shapes and _takes_batches(forward)
+    return _Form(model.name, f"{model.name}({init}).cuda()(A, B)", what, True, inputs, batches=batches)
 
 
 def _read_submission(function: ast.FunctionDef) -> _Form | None:
@@ -179,7 +214,9 @@ def _read_submission(function: ast.FunctionDef) -> _Form | None:
     count, likely = len(names), ("f16", _guess_layout(function, names))
     call = f"{_SUBMISSION}({'(A, B, C)' if count == 3 else '(A, B)'})"
     what = f"{_SUBMISSION}, a function as in GPU MODE"
-    return _Form(_SUBMISSION, call, what, count != 3, likely=likely) if count in (2, 3) else None
+    if count not in (2, 3):
+        return None
+    return _Form(_SUBMISSION, call, what, count != 3, _UNKNOWN, likely, _takes_batches(function))
 
 
 def _list_parts(function: ast.FunctionDef, name: str) -> list[str]:
@@ -194,6 +231,14 @@ def _list_parts(function: ast.FunctionDef, name: str) -> list[str]:
             index = node.slice.value if isinstance(node.slice, ast.Constant) else None
             highest = max(highest, index) if isinstance(index, int) else highest
     return [f"{name}[{index}]" for index in range(highest + 1)]
+
+
+_BATCHES = re.compile(r"\b(?:bmm|baddbmm)\(|\w+, \w+, \w+\)? = \w+\.(?:shape\b|size\(\))")
+"""Code that takes operands with three dimensions."""
+
+
+def _takes_batches(function: ast.FunctionDef) -> bool:
+    return _BATCHES.search(ast.unparse(function)) is not None
 
 
 def _list_required(function: ast.FunctionDef) -> list[str]:
@@ -249,7 +294,7 @@ def _list_bindings(module: PythonModule) -> Iterator[_Form]:
                 listed = next((each.value for each in call.keywords if each.arg == "functions"), None)
                 for name in _list_strings(listed):
                     called = f"{node.targets[0].id}.{name}"
-                    yield _Form(called, f"{called}(A, B)", f"{name}, a function of `load_inline`", True)
+                    yield _Form(called, f"{called}(A, B)", f"{name}, a function of `load_inline`", True, _UNKNOWN)
 
 
 def _list_strings(node: ast.expr | None) -> list[str]:
@@ -305,34 +350,39 @@ def _list_assigned(node: ast.stmt) -> list[tuple[str, ast.expr]]:
 _MAKERS = ("rand", "randn", "empty", "zeros", "ones", "randint")
 
 
-def _read_inputs(
-    function: ast.FunctionDef | None, module: PythonModule
-) -> tuple[tuple[tuple[str, ...], ...], Mapping[str, int] | None, str]:
-    """Return the shapes of A and B that `get_inputs` makes, the values of M, N and K, and the precision.
-
-    What the text does not say is empty.
-    """
+def _read_inputs(function: ast.FunctionDef | None, module: PythonModule) -> _Inputs:
+    """Return what `get_inputs` makes."""
     if function is None:
-        return (), None, ""
+        return _UNKNOWN
     constants = _read_constants(function.body, _read_constants(module.tree.body, {}))
     made = [shape for node in ast.walk(function) if isinstance(node, ast.Call) and (shape := _read_shape(node))]
     made.sort(key=lambda shape: shape[0].lineno)
     text = ast.unparse(function)
     precision = next((name for name, pattern in _PRECISIONS if pattern.search(text)), "f32")
-    if len(made) != 2 or any(len(shape) != 2 for shape in made):
-        return (), None, precision
-    inputs = tuple(tuple(ast.unparse(each) for each in shape) for shape in made)
+    named = [[ast.unparse(each) for each in shape] for shape in made]
     values = [[_evaluate(each, constants) for each in shape] for shape in made]
-    if not _find_layout(inputs):  # the names do not tell, but the numbers behind them may
-        pairs = (zip(shape, numbers, strict=True) for shape, numbers in zip(inputs, values, strict=True))
-        inputs = tuple(tuple(name if number is None else str(number) for name, number in pair) for pair in pairs)
-    layout = _find_layout(inputs) or "nn"
-    (a0, a1), (b0, b1) = values
-    M, K = (a0, a1) if layout[0] == "n" else (a1, a0)
-    inner, N = (b0, b1) if layout[1] == "n" else (b1, b0)
+    dimensions = [len(shape) for shape in made]
+    batch = dimensions == [3, 3] and (named[0][0] == named[1][0] or None is not values[0][0] == values[1][0])
+    if not batch and dimensions != [2, 2]:
+        return _Inputs(precision=precision)
+    counts = values[0][:-2] if batch else []
+    named, values = [shape[-2:] for shape in named], [shape[-2:] for shape in values]
+    if not _find_layout(named):  # the names do not tell, but the numbers behind them may
+        pairs = (zip(shape, numbers, strict=True) for shape, numbers in zip(named, values, strict=True))
+        named = [[name if number is None else str(number) for name, number in pair] for pair in pairs]
+    sizes = _find_sizes(values, _find_layout(named) or "nn")
+    if sizes and batch:
+        sizes = {**sizes, _COUNT: counts[0]} if counts[0] else None
+    return _Inputs(tuple(map(tuple, named)), sizes, precision, batch)
+
+
+def _find_sizes(values: Sequence[Sequence[int | None]], layout: str) -> dict[str, int] | None:
+    """Return M, N and K from the shapes of A and B; None unless all are known and fit."""
+    M, K = values[0] if layout[0] == "n" else values[0][::-1]
+    inner, N = values[1] if layout[1] == "n" else values[1][::-1]
     if M is None or N is None or K is None or inner != K:
-        return inputs, None, precision
-    return inputs, {"M": M, "N": N, "K": K}, precision
+        return None
+    return {"M": M, "N": N, "K": K}
 
 
 def _read_shape(call: ast.Call) -> list[ast.expr]:

@@ -27,8 +27,10 @@ from gemmbench.planning.manifests.variant import (
     Flag,
     Part,
     Structure,
+    has_scales,
 )
-from gemmbench.planning.problems import OFFSETS
+from gemmbench.planning.precisions import resolve_precision
+from gemmbench.planning.problems import OFFSETS, SCALED
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
@@ -148,10 +150,14 @@ def read_arguments(document: Document, sections: SectionReader, manifest: Manife
     roles = (*operands, *SCALARS, NULL)
     reader = _ArgumentReader(document, sections, roles, manifest)
     arguments = tuple(reader.read_parameter(index, text, launcher) for index, text in enumerate(written))
+    scales = SCALED if has_scales(map(resolve_precision, manifest.precisions)) else ()
+    if scales and launcher and not written:
+        message = f"precisions: a host function needs `args` for their scales; list all, with {' and '.join(scales)}"
+        raise document.error_at(("precisions",), message)
     if written:
         read = () if document.data.get("computes") == "pass" else ("A", "B", "C")
         needed = (*read, "D") if SEPARATE_C in kinds else read or ("C",)
-        _check_operands(document, Call(arguments), (*needed, OFFSETS) if GROUPS in kinds else needed)
+        _check_operands(document, Call(arguments), (*needed, *scales, *([OFFSETS] if GROUPS in kinds else [])))
     return arguments
 
 
@@ -228,6 +234,9 @@ class _ArgumentReader:
             if self.manifest.file:
                 fix = "the code of `file` has none, so write null"
             raise self.document.error_at(path, f"args: {role} belongs to an epilogue; {fix}")
+        if role in SCALED and not has_scales(map(resolve_precision, self.manifest.precisions)):
+            message = f"args: {role} belongs to precisions with scales, such as e4m3_blocks; name one in `precisions`"
+            raise self.document.error_at(path, message)
 
     def read_scalar(self, path: DocumentPath, kind: str, text: str) -> Argument:
         """Read alpha, beta or a constant with a decimal point. Without a type, it has the type of the sums."""

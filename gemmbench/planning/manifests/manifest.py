@@ -54,13 +54,13 @@ from gemmbench.planning.manifests.variant import (
     Variant,
 )
 from gemmbench.planning.networks import MACROS
-from gemmbench.planning.precisions import CLASSES, PRECISIONS, resolve_precision
-from gemmbench.planning.problems import LAYOUTS
+from gemmbench.planning.precisions import CLASSES, PER_TENSOR, PRECISIONS, resolve_precision
+from gemmbench.planning.problems import LAYOUTS, SCALED
 from gemmbench.planning.sizes import check_configurations
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
-_SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "offsets", "workspace", "maps")
+_SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", *SCALED, "offsets", "workspace", "maps")
 _RESERVED = {
     *_SIGNATURE,
     *PROBLEM_NAMES,
@@ -73,6 +73,7 @@ _RESERVED = {
     "TRANS_B",
     "MANY",
     "GROUPS",
+    *PER_TENSOR.macros,
 }
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")

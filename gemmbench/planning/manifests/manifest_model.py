@@ -30,7 +30,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         summary: One line about the kernel, as `gemmbench list` shows it.
         order: The rung, a number. Tables list kernels in this order, and by name if the number is the same.
         precisions: The precisions that the kernel can compute, such as `f32` or `[f32, f16]`. Names such as
-            `float`, `fp32`, `double`, `half` and `bfloat16` are also understood.
+            `float`, `fp32`, `double`, `half` and `bfloat16` are also understood. If one of them has scales, such as
+            `e4m3_blocks`, the kernel gets trailing arguments `const float* scale_a` and `scale_b`.
         layouts: The layouts that the kernel takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A and the
             second for B: stored as used (n) or transposed (t). Matrices are row-major.
         kinds: `one` for one product, `many` for a launch that computes all products of a batch. The macro
@@ -53,7 +54,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         symbol: The name of the kernel. A template needs its arguments, which may be expressions: `sgemm<BM, BN,
             8>`.
         args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`, `C`, `D`,
-            `bias`, `residual`, `scale`, `offsets`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`,
+            `bias`, `residual`, `scale`, `scale_a`, `scale_b`, `offsets`, `workspace`, `maps`, `stream` for a launcher,
+            `alpha`, `beta`,
             `&alpha` for a scalar by pointer, `null`, and numbers: expressions such as `M`, `lda` or `M*K`. A
             batch also has `count` and `stride(A)`, the elements from one product to the next, and groups have their
             number, `groups`, which is 0 for one product. A number is an
@@ -132,7 +134,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             FOLDER` fills it. It comes before the usual places.
         call: How to call a Python function, if not as `gemm(problem, A, B, C, stream, **params)`: a call such as
             `matmul(A, B)`, `kernel(A, B, out=C)` or `ModelNew().cuda()(A, B)`. It may read `A`, `B`, `C`, `alpha`,
-            `beta`, `M`, `N`, `K`, `count`, `groups`, `offsets`, `stream`, `problem`, `prepared`, the `params` and
+            `beta`, `M`, `N`, `K`, `count`, `groups`, `offsets`, `scale_a`, `scale_b`, `stream`, `problem`, `prepared`,
+            the `params` and
             all names of the file. Operands are PyTorch tensors if the file or `packages` names torch, otherwise
             CuPy arrays. What precedes the last parenthesis is evaluated once.
         returns: `true` if the function returns the result in new memory instead of writing it to C.

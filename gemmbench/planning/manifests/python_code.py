@@ -12,8 +12,9 @@ from pathlib import Path
 from gemmbench.errors import SpecError, nearest
 from gemmbench.planning.files import follow_links
 from gemmbench.planning.manifests.manifest_model import Manifest
-from gemmbench.planning.manifests.variant import DEFAULT_STREAM, GROUPS, MANY, PythonCall
-from gemmbench.planning.problems import OFFSETS
+from gemmbench.planning.manifests.variant import DEFAULT_STREAM, GROUPS, MANY, PythonCall, has_scales
+from gemmbench.planning.precisions import resolve_precision
+from gemmbench.planning.problems import OFFSETS, SCALED
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
@@ -28,7 +29,7 @@ _SIZES = ("M", "N", "K", "count", "groups")
 _SCALARS = ("alpha", "beta")
 SETUP_NAMES = ("B", *_SIZES, "problem", "stream")
 """What `setup` may read besides the parameters and the module. It prepares B, so it must not see A."""
-CALL_NAMES = ("A", "B", "C", OFFSETS, *_SCALARS, *_SIZES, "problem", "stream")
+CALL_NAMES = ("A", "B", "C", OFFSETS, *SCALED, *_SCALARS, *_SIZES, "problem", "stream")
 """What `call` may read besides the parameters, `prepared` and the module."""
 _AXES = {"A": ("M", "K"), "B": ("K", "N"), "C": ("M", "N")}
 _PRODUCTS = "L"
@@ -100,6 +101,7 @@ def read_python_call(document: Document, manifest: Manifest, module: PythonModul
     if not manifest.call:
         reader.refuse_setup()
         reader.refuse_groups()
+        reader.refuse_scales()
         _check_function(module, document, tuple(manifest.params))
     reads = reader.read_call() if manifest.call else ()
     return PythonCall(
@@ -134,6 +136,13 @@ class _CallReader:
             message = f"kinds: a function of groups needs their {OFFSETS}; write `call: f(A, B, C, {OFFSETS})`"
             raise self.document.error_at(("kinds", self.manifest.kinds.index(GROUPS)), message)
 
+    def refuse_scales(self) -> None:
+        """Raise SpecError for precisions with scales without `call`."""
+        if has_scales(map(resolve_precision, self.manifest.precisions)):
+            scales = ", ".join(SCALED)
+            message = f"precisions: a function of factors with scales needs these; write `call: f(A, B, C, {scales})`"
+            raise self.document.error_at(("precisions",), message)
+
     def read_call(self) -> tuple[str, ...]:
         """Check `call` and `setup`, and return the names of CALL_NAMES that they read."""
         manifest = self.manifest
@@ -147,7 +156,8 @@ class _CallReader:
                 raise self.document.error_at(("setup",), f"setup: `call` does not read `{PREPARED}`, its value; add it")
             reads |= before
         written = [] if manifest.returns and "beta" not in reads else ["C"]
-        for name in ("A", "B", *written, *([OFFSETS] if GROUPS in manifest.kinds else [])):
+        scales = SCALED if has_scales(map(resolve_precision, manifest.precisions)) else ()
+        for name in ("A", "B", *written, *scales, *([OFFSETS] if GROUPS in manifest.kinds else [])):
             if name not in reads and not (name == OFFSETS and "problem" in reads):
                 raise self.document.error_at(("call",), f"call: no argument is {name}{_HINTS.get(name, '')}")
         return tuple(name for name in CALL_NAMES if name in reads)

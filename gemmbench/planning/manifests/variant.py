@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from gemmbench.planning.epilogues import EPILOGUE_STEPS, SOFTMAX
 from gemmbench.planning.manifests.expressions import Expression
-from gemmbench.planning.precisions import Precision
+from gemmbench.planning.precisions import PRECISIONS, Precision
+from gemmbench.planning.problems import SCALED
 
 Part = Expression | str
 """The value of a macro or a template argument: an expression of the manifest, or C++ text."""
@@ -16,9 +17,14 @@ Part = Expression | str
 ArgumentText = str | int | float | None | dict[str, str | int | float | None]
 """An argument as a manifest writes it. A structure has its fields by name."""
 
-OPERANDS = ("A", "B", "C", "D", "bias", "residual", "scale", "offsets", "workspace", "maps")
+OPERANDS = ("A", "B", "C", "D", "bias", "residual", "scale", *SCALED, "offsets", "workspace", "maps")
 SCALARS = ("alpha", "beta")
 NULL, STREAM = "null", "stream"
+
+
+def has_scales(precisions: Iterable[str]) -> bool:
+    """Return whether one of these precisions has scales, so that kernels take them."""
+    return any(PRECISIONS[name].scales for name in precisions if name in PRECISIONS)
 
 
 @dataclass(frozen=True)
@@ -345,6 +351,7 @@ class Variant:
         """The arguments that its kernels take after the usual ones, in order."""
         fused = [name for name in self.epilogue if name in EPILOGUE_STEPS and EPILOGUE_STEPS[name].part]
         declared = {
+            **dict.fromkeys(SCALED, has_scales(self.precisions)),
             "D": SEPARATE_C in self.kinds,
             "offsets": GROUPS in self.kinds,
             "workspace": self.workspace,

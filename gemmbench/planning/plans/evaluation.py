@@ -27,7 +27,7 @@ _FIRST_PDL = _FIRST_CLUSTER = 90  # compute capability
 _GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
 _FIXED_SIZE = re.compile(r"([MNK]) == (\d+)")
 _WORD = re.compile(r"(?<![\w:])[A-Z]\w*")
-_SWAPPED = {"A": "B", "B": "A"}
+_SWAPPED = {"A": "B", "B": "A", "scale_a": "scale_b", "scale_b": "scale_a"}
 
 Names = Mapping[str, int]
 """The values that an expression may read: parameters, the problem and the device."""

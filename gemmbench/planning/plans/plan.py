@@ -224,6 +224,8 @@ class Plan:
         layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
         sums = problem.precision.accumulator
         promotion = [("PROMOTED_EVERY", str(sums.promoted_every))] if sums.loses_bits else []
+        if scales := problem.precision.scales:
+            promotion += [(name, str(value)) for name, value in scales.macros.items()]
         if self.is_pass:
             layout.append(("EPILOGUE", write_steps(self.fused)))
         fused = [(name.upper(), str(int(name in self.fused))) for name in self.variant.epilogue]

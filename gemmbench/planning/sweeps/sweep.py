@@ -69,6 +69,8 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
             them, or a list of those. With it, `axes` has N and K only.
         precisions: The precisions, such as `[f32, bf16]`.
         layouts: `nn`, `nt`, `tn`, `tt`.
+        layouts_in_turn: `true`: the first shape has the first layout, the next one the next, and so on, instead of
+            all combinations.
         alpha: C = alpha A B + beta C.
         beta: With 0, C is not read.
         epilogue: What follows the product, in turn, such as `[bias, gelu]`.
@@ -93,6 +95,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
     groups: list[int | list[int] | GroupsModel] | GroupsModel = []
     precisions: list[str] = msgspec.field(default_factory=lambda: ["f32"])
     layouts: list[str] = msgspec.field(default_factory=lambda: ["nn"])
+    layouts_in_turn: bool = False
     alpha: int | float = 1
     beta: int | float = 0
     epilogue: list[str] = []
@@ -264,7 +267,7 @@ def _read_problems(
     check_plans(len(precisions) * len(layouts) * count * variants)
     shapes = dict.fromkeys(given.shapes if given else _read_shapes(reader, model))
     form = {"epilogue": epilogue, "ld": ld, "separate_c": separate_c}
-    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, form)
+    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, form, model.layouts_in_turn)
 
 
 def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:

@@ -157,7 +157,7 @@ def test_kernel_processes_end_with_the_program(bench):
         import os, signal, threading
         from gemmbench.backends.cpu.kernel_process import CpuMemory, KernelProcess
         memory = CpuMemory(4096)
-        operands = "4 4 4 0 0 0  1  4 4 4 0 0 0  1  0 0 0 0 0 0"
+        operands = "4 4 4 0 0 0 0 0 4 0  1  4 4 4 0 0 0 0 0 4 0  1  0 0 0 0 0 0 0 0 0 0"
         binding = f"{{memory.file}} 4096  1  4 1 1  1 1 1  0  0 0 2  1 1 1  1 0  0 0 0  {{operands}}"
         process = KernelProcess({executable!r}, binding, [memory.file], 60)
         print(process._child.pid, flush=True)

@@ -13,7 +13,7 @@ import pytest
 
 from gemmbench.backends.cuda import cublaslt
 from gemmbench.backends.cuda.cublas import Cublas, MathChoice, list_loaded_versions
-from gemmbench.backends.cuda.cublaslt import CublasLt, _Matmul, list_fp8_attributes
+from gemmbench.backends.cuda.cublaslt import CublasLt, _Matmul, list_fp8_attributes, list_pointers
 from gemmbench.backends.cuda.library_variants import (
     CUBLAS,
     CUBLAS_DEFAULT,
@@ -205,7 +205,7 @@ class Heuristic:
     def read_attributes(self, algorithm):
         return (int(algorithm["algo"][0, 0]),)
 
-    def operation(self, bias=0):
+    def operation(self, pointers):
         return 7
 
 
@@ -308,9 +308,16 @@ def test_cublas_hears_the_leading_dimensions(asked):
 def test_fp8_has_both_operands_along_k_and_their_scales(precision, fast):
     problem, api = Problem(32, 48, 64, "nt", precision), Attributes()
     attributes = {"EPILOGUE": 1, **list_fp8_attributes(problem.precision, 512)}
-    _Matmul(api, to_column_major(problem), Types(28, 28, 14, 0, 68, "float32"), attributes).operation()
+    _Matmul(api, to_column_major(problem), Types(28, 28, 14, 0, 68, "float32"), attributes).operation({})
     wanted = {"EPILOGUE": 1, "A_SCALE_POINTER": 512, "B_SCALE_POINTER": 512, "FAST_ACCUM": fast}
     assert api.held == {"TRANSA": 1, "TRANSB": 0, **wanted}  # column-major, B first
+
+
+def test_scales_are_operands_that_come_in_the_order_of_cublaslt():
+    problem = Problem(32, 48, 64, "nt", "e4m3_tensor")
+    plan = Plan(problem, CUBLASLT, Config(), "cuda", "90", None)
+    at = {"A": 1, "B": 2, "C": 3, "scale_a": 4, "scale_b": 5}
+    assert list_pointers(plan, at) == {"A_SCALE_POINTER": 5, "B_SCALE_POINTER": 4}
 
 
 def test_the_attributes_of_an_algorithm_are_read_from_the_library():

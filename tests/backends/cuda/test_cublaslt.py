@@ -1,18 +1,19 @@
-"""What cuBLASLt does not have in fp8 and int8."""
+"""What cuBLASLt does not have in fp8 and int8, and how it gets scales."""
 
 import pytest
 
-from gemmbench.backends.cuda.cublaslt import check_layout
+from gemmbench.backends.cuda.cublaslt import check_layout, check_scales, list_fp8_attributes
 from gemmbench.errors import NotOffered
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, Problem
 
-FP8 = ("e4m3", "e4m3_fast", "e5m2", "e5m2_fast")
+FP8 = tuple(name for name in PRECISIONS if name.startswith(("e4m3", "e5m2")))
 
 
-def why_refused(problem, sm):
+def why_refused(problem, sm, version=130100):
     try:
         check_layout(problem, sm)
+        check_scales(problem, sm, version)
     except NotOffered as fault:
         return str(fault)
     return ""
@@ -31,6 +32,35 @@ def test_rows_of_a_b_and_c_are_multiples_of_16(shape, offered):
     assert why == (
         "" if offered else "cuBLASLt supports e4m3 only where N and K are multiples of 16; choose such a size"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "N", "sm", "version", "words"),
+    [
+        ("e4m3_blocks", 7168, 90, 120900, ""),
+        ("e4m3_blocks", 2112, 90, 130100, "only where N is a multiple of 128; 2112 leaves 64, so choose such a size"),
+        ("e4m3_blocks", 7168, 100, 130100, "only on compute capability 9.0; this GPU has 10.0"),
+        ("e4m3_rows", 2112, 90, 120803, "from version 12.9 on, and this is 12.8; install a newer one"),
+        ("e4m3_rows_fast", 2112, 90, 130100, ""),
+        ("e4m3_tensor", 2112, 89, 120000, ""),
+    ],
+)
+def test_scales_that_cublaslt_lacks_are_refused_with_the_reason(name, N, sm, version, words):
+    why = why_refused(Problem(64, N, 256, "nt", name), sm, version)
+    assert why == (f"cuBLASLt supports {name} {words}" if words else "")
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("e4m3", {"FAST_ACCUM": 0, "A_SCALE_POINTER": 5, "B_SCALE_POINTER": 5}),
+        ("e4m3_tensor_fast", {"FAST_ACCUM": 1}),
+        ("e4m3_rows", {"FAST_ACCUM": 0, "A_SCALE_MODE": 3, "B_SCALE_MODE": 3}),
+        ("e4m3_blocks", {"FAST_ACCUM": 0, "A_SCALE_MODE": 5, "B_SCALE_MODE": 4}),  # B comes first
+    ],
+)
+def test_attributes_say_what_has_a_scale(name, attributes):
+    assert list_fp8_attributes(PRECISIONS[name], 5) == attributes
 
 
 def test_other_precisions_are_not_restricted():

@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -122,14 +123,14 @@ def test_a_module_called_task_next_to_the_file_comes_first(make_function, tmp_pa
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Write a package with a version into a folder, and forget it at the end."""
-    monkeypatch.setattr(python_modules, "_folders", [])
+    monkeypatch.setattr(python_modules, "_folders", {})
     monkeypatch.setattr(sys, "path", list(sys.path))
 
     def write(name, version, package="package_of_tests"):
         place = tmp_path / name
         (place / "inside" / package).mkdir(parents=True)
         (place / "inside" / package / "__init__.py").write_text(f"__version__ = '{version}'\n")
-        (place / "paths.pth").write_text("# a comment\nimport os; os._exit(1)\ninside\nmissing\n")
+        (place / "paths.pth").write_text("# a comment\ninside\nmissing\n")
         return str(place)
 
     yield write
@@ -142,6 +143,27 @@ USER = "import package_of_tests\ndef gemm(): return package_of_tests.__version__
 def test_packages_come_from_the_folder_of_the_manifest(make_function, folder):
     python = PythonCall(packages_from=folder("first", "1.5"))
     assert load_gemm(make_function(USER, packages=("package_of_tests",), python=python))() == "1.5"
+
+
+def test_lines_of_code_in_a_pth_file_are_run_when_the_folder_already_comes_first(make_function, folder):
+    first = Path(folder("first", "1.5"))
+    (first / "paths.pth").unlink()
+    (first / "dsl_of_tests.py").write_text("PLACE = 'inside'\n")
+    line = f"import sys, dsl_of_tests; sys.path.insert(0, '{first}/' + dsl_of_tests.PLACE)\n"
+    (first / "code.pth").write_text(line)
+    python = PythonCall(packages_from=str(first))
+    assert load_gemm(make_function(USER, packages=("package_of_tests",), python=python))() == "1.5"
+    assert {*sys.path[:2]} == {f"{first}/inside", str(first)}
+    del sys.modules["dsl_of_tests"]
+
+
+def test_a_pth_file_that_replaces_the_timer_fails(make_function, folder):
+    first, before = Path(folder("first", "1.5")), window.median_frequency
+    (first / "code.pth").write_text("import gemmbench.backends.cuda.window as window; window.median_frequency = None\n")
+    python = PythonCall(packages_from=str(first))
+    with pytest.raises(LaunchError, match=r"replaces gemmbench\.backends\.cuda\.window\.median_frequency"):
+        load_gemm(make_function(USER, packages=("package_of_tests",), python=python))
+    assert window.median_frequency is before
 
 
 def test_two_folders_do_not_go_together_in_one_process(make_function, folder):

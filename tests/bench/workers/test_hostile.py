@@ -37,10 +37,11 @@ NAMES = (
     "hostile_epilogue",
     "hostile_strides",
     "hostile_int8",
+    "hostile_scales",
 )
 FOLDERS = tuple(ROOT / "tests" / name for name in (*NAMES, "hostile/host"))
-KERNELS, VALUES, MANY, GROUPS, EPILOGUE, STRIDES, INT8, HOSTS = FOLDERS
-EXPECTED, OF_VALUES, _, _, _, OF_STRIDES, OF_INT8, OF_HOSTS = EXPECTATIONS = [
+KERNELS, VALUES, MANY, GROUPS, EPILOGUE, STRIDES, INT8, SCALES, HOSTS = FOLDERS
+EXPECTED, OF_VALUES, _, _, _, OF_STRIDES, OF_INT8, _, OF_HOSTS = EXPECTATIONS = [
     yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS
 ]
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items()}
@@ -140,7 +141,7 @@ def test_the_audit_finds_what_is_wrong_only_when_it_is_timed_and_loses_no_other_
 def test_a_wrong_batch_or_epilogue_says_what_is_wrong_in_it(verify, backend, case):
     if case.timed:
         (record,) = run_batch(
-            plan_rows([MANY, GROUPS, EPILOGUE], [case.name], case.problem, backend), backend, TIMED_BRIEFLY
+            plan_rows([MANY, GROUPS, EPILOGUE, SCALES], [case.name], case.problem, backend), backend, TIMED_BRIEFLY
         )
     else:
         record = verify(case.name, case.problem)

@@ -151,6 +151,28 @@ def test_a_function_that_returns_a_numpy_array_is_refused(draft):
         draft(text)
 
 
+BATCH = "B, M = 16, 8; return [torch.rand(B, M, 64), torch.rand(B, 64, 32)]"
+
+
+def test_inputs_with_three_dimensions_are_a_batch_of_the_size_that_they_have(draft):
+    keys, drafted = draft(MODEL.format(BATCH))
+    assert (keys["kinds"], keys["layouts"], drafted.sizes) == (["many"], ["nn"], "16*8x32x64")
+    assert keys["require"] == ["M == 8 and N == 32 and K == 64"] and not drafted.doubts
+    keys, drafted = draft(MODEL.format(BATCH.replace("B, 64, 32", "unknown, 64, 32")))
+    assert "kinds" not in keys and drafted.sizes == ""
+
+
+@pytest.mark.parametrize("body", ["return torch.bmm(a, b)", "batch, m, k = a.shape\n    return a @ b"])
+def test_code_that_takes_three_dimensions_is_taken_for_a_function_of_batches(draft, body):
+    keys, drafted = draft(f"import torch\ndef matmul(a, b):\n    {body}\n")
+    assert keys["kinds"] == ["many"] and "kinds: [many]  # check: the code takes operands with three" in drafted.text
+
+
+def test_a_function_of_helion_is_called_unlike_one_of_triton(draft):
+    keys, _ = draft("import helion, torch\n@helion.kernel()\ndef matmul(x, y):\n    return x @ y\n")
+    assert keys["call"] == "matmul(A, B)"
+
+
 @pytest.mark.parametrize(
     ("body", "doubt"),
     [

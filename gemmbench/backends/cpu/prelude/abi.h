@@ -10,7 +10,8 @@ struct Arguments {
     int M, N, K;
     double alpha, beta;
     char *A, *B, *C, *bias, *residual, *scale, *workspace, *D;  // D is C unless the result lies apart
-    char* offsets;  // of groups
+    char *scale_a, *scale_b;                                    // of a precision
+    char* offsets;                                              // of groups
     unsigned step;
     const double* numbers;  // of a kernel with arguments of its own
 };

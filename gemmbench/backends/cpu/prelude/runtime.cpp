@@ -105,6 +105,10 @@ static char* map(int file, size_t bytes) {
     return static_cast<char*>(place);
 }
 
+static Set read_set() {
+    return {large(), large(), large(), large(), large(), large(), large(), large(), large(), large()};
+}
+
 static void read_binding() {
     const int file = small();
     binding.memory = map(file, large());
@@ -127,12 +131,12 @@ static void read_binding() {
     const int scratch = small();
     const size_t scratch_bytes = large(), workspace = large();
     if (scratch_bytes) arguments.workspace = map(scratch, scratch_bytes) + workspace;
-    binding.bytes = {large(), large(), large(), large(), large(), large(), large(), large()};
+    binding.bytes = read_set();
     binding.products = large();
-    binding.stride = {large(), large(), large(), large(), large(), large(), large(), large()};
+    binding.stride = read_set();
     binding.count = large();
     binding.sets = new Set[binding.count];
-    for (size_t i = 0; i < binding.count; ++i) binding.sets[i] = {large(), large(), large(), large(), large(), large(), large(), large()};
+    for (size_t i = 0; i < binding.count; ++i) binding.sets[i] = read_set();
 }
 
 static void bind() {

@@ -27,7 +27,7 @@ namespace gb {
 using Word = std::atomic<unsigned>;
 
 struct Set {
-    size_t A, B, C, bias, residual, scale, D, offsets;
+    size_t A, B, C, bias, residual, scale, scale_a, scale_b, D, offsets;
 };
 
 // One kernel of a launch.
@@ -124,6 +124,8 @@ static void run_blocks() {
     arguments.bias = binding.memory + set.bias + control->product * binding.stride.bias;
     arguments.residual = binding.memory + set.residual + control->product * binding.stride.residual;
     arguments.scale = binding.memory + set.scale;
+    arguments.scale_a = binding.memory + set.scale_a;
+    arguments.scale_b = binding.memory + set.scale_b;
     arguments.D = binding.memory + set.D + control->product * binding.stride.D;
     arguments.offsets = binding.memory + set.offsets;
     arguments.step = control->step;

@@ -257,17 +257,18 @@ static dim3 read_shape() {
     return {x, y, z};
 }
 
-// BYTES of a D apart from C, or 0; FILE BYTES ELEMENT of A, B, C, bias, residual, scale, workspace and offsets, without
-// a file -1; then ADDRESS BYTES ROOM of static arrays, the room 0 for a guard.
+// BYTES of a D apart from C, or 0; FILE BYTES ELEMENT of A, B, C, bias, residual, scale, workspace, offsets, scale_a and
+// scale_b, without a file -1; then ADDRESS BYTES ROOM of static arrays, the room 0 for a guard.
 static void read_regions() {
-    char** const operands[] = {&launch.A,        &launch.B,     &launch.C,        &launch.bias,
-                               &launch.residual, &launch.scale, &launch.workspace, &launch.offsets};
+    char** const operands[] = {&launch.A,         &launch.B,       &launch.C,       &launch.bias,   &launch.residual, &launch.scale,
+                               &launch.workspace, &launch.offsets, &launch.scale_a, &launch.scale_b};
     const size_t apart = large();
     const Space spaces[] = {Space::input, Space::input, apart ? Space::input : Space::output, Space::input,
-                            Space::input, Space::input, Space::scratch, Space::input};
+                            Space::input, Space::input, Space::scratch, Space::input,
+                            Space::input, Space::input};
     unsigned number = 0;
     size_t element_of_c = 0;
-    for (; number < 8; ++number) {
+    for (; number < 10; ++number) {
         const int file = int(real());
         const size_t bytes = large(), element = large();
         if (number == 2) element_of_c = element;

@@ -1,0 +1,225 @@
+/*---
+summary: wgmma in fp8 with scales of blocks, which multiply the sum of 128 products as it is promoted
+order: 265
+precisions: [e4m3_blocks]
+layouts: [nt]                   # both operands along K: fp8 has no transposed descriptors
+arch: [90a]                     # setmaxnreg
+epilogue: [bias, relu]
+params:
+  BM: [256, 128]                # 256: each warpgroup has two blocks of 64 rows
+  BN: [128, 192, 64]
+  STAGES: [4, 3, 6]
+  CLUSTER_M: [1, 2]             # blocks below one another: they have the same tile of B
+  CLUSTER_N: [2, 1]             # side by side: the same tile of A
+  TURNS: [0, 1]                 # 1: the two groups that multiply take turns
+let:
+  any_n: N * BYTES_C % 16 != 0  # C does not leave by TMA
+  cluster: CLUSTER_M * CLUSTER_N
+  # Boxes that no other block shares have no more rows than C, because TMA takes twice as long if a box reaches beyond
+  # it.
+  rows_a: min(BM, M) if CLUSTER_N == 1 else BM / CLUSTER_N
+  rows_b: min(BN, N) if CLUSTER_M == 1 else BN / CLUSTER_M
+  copies: K % 16 != 0           # TMA needs rows that are multiples of 16 bytes: others are copied and padded
+  pitch: cdiv(K, 16) * 16       # of the copies
+  bytes: STAGES * ((BM + BN) * 128 + 16) + 32768 + 16
+require:
+  - cluster <= 2                # larger ones leave SMs without work
+  - (BM / 128 + 1) * BN <= 384  # else the sums do not fit in registers
+  - bytes <= SMEM
+tile: [BM * CLUSTER_M, BN * CLUSTER_N]
+maps_by_value: true
+tensor_maps:
+  - {operand: A, box: [128, rows_a], swizzle: 128, when: not copies}
+  - {operand: B, box: [128, rows_b], swizzle: 128, when: not copies}
+  - {operand: C, box: [64, 16], swizzle: 128, when: N % 8 == 0}
+  - {operand: workspace, shape: [K, M], pitch: pitch, box: [128, rows_a], swizzle: 128, when: copies}
+  - operand: workspace
+    offset: M * pitch
+    shape: [K, N]
+    pitch: pitch
+    box: [128, rows_b]
+    swizzle: 128
+    when: copies
+workspace: (M + N) * pitch if copies else 0
+launches:
+  - symbol: pad
+    grid: [4 * SMS]
+    block: [256]
+    when: copies
+    pdl: true
+  - symbol: gemm<any_n>
+    grid:
+      - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
+    block: [384]
+    shared: bytes
+    pdl: true
+sass:
+  - spills == 0                 # in the main loop
+source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
+---*/
+
+// Compared with wgmma_fp8: one row of A has a scale for every 128 k, and 128 columns of B have one for every 128 k. That
+// is a stage of the ring, after which partial sums are promoted anyway. So the addition becomes a multiply-add, and the
+// scales cost no more than loading them:
+//
+//     partial = A B over 128 k, on tensor cores                 sum += partial      (wgmma_fp8)
+//     factor  = scale_a[row] * scale_b[128 columns]             sum += partial * factor
+//
+// A lane has the sums of two rows of each block of 64, so it needs two scales of A for each, and one of B: five numbers
+// in a stage. It loads those of the next stage while the tensor cores work on this one.
+//
+//                 scale_b[0]   scale_b[1]                    BN = 192
+//                +------------+------                    column0 = 0:    128 columns | 64
+//     scale_a[0] |            |                          column0 = 192:   64 | 128
+//     scale_a[1] |  128 x 128 |
+//     ...        |            |                          so each 64 columns have a factor of their own
+//                +------------+------
+//
+// With TURNS, the products of one group are queued only after those of the other: one multiplies while the other adds.
+//
+// Bound by the power limit on large problems, and by shared memory, as wgmma_fp8 is.
+
+#include "persistent.cuh"
+
+static_assert(SCALE_M == 1 && SCALE_K == kDepth && kPromotes, "a stage of the ring has the scales of one step along K");
+
+constexpr int kFactors = BN % SCALE_N ? BN / 64 : BN / SCALE_N, kWidth = BN / kFactors;  // of B; columns of each
+
+// The scales of a stage that a lane needs.
+struct StageScales {
+    float a[kParts][2], b[kFactors];
+};
+
+struct Scales {
+    const float *a, *b;
+    int M, N, pitch;  // of b
+
+    // `at` is the origin of the tile; `row` is the lane's first row in it. Rows and columns outside C get those of the
+    // last one.
+    __device__ StageScales load(int2 at, int row, int step) const {
+        StageScales found;
+#pragma unroll
+        for (int i = 0; i < 2 * kParts; ++i)
+            found.a[i / 2][i % 2] = a[size_t(step) * M + min(at.x + row + i / 2 * 64 + i % 2 * 8, M - 1)];
+#pragma unroll
+        for (int i = 0; i < kFactors; ++i)
+            found.b[i] = b[size_t(min(at.y + i * kWidth, N - 1) / SCALE_N) * pitch + step];
+        return found;
+    }
+};
+
+// The barriers at which groups take turns, behind those of the ring.
+struct Turns {
+    unsigned barriers, parity;  // the first group need not wait for its first turn
+
+    __device__ void begin(int group) {
+        if (TURNS) await(barriers + 8 * group, parity);
+        parity ^= 1;
+    }
+    __device__ void end(int group) const {
+        if (!TURNS) return;
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) arrive(barriers + 8 * (1 - group));
+    }
+};
+
+// Add the products of a stage, times their scales, to the sums of a group.
+template <typename RING>
+__device__ void promote_stage(const RING& ring, int stage, int group, const StageScales& scales, Turns& turns,
+                              float (&sum)[kParts][BN / 2]) {
+    const uint64_t b = TileB::describe(ring.b(stage), 0);
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+        const uint64_t a = TileA::describe(ring.a(stage), (group * kParts + part) * 64);
+        float partial[BN / 2];
+        turns.begin(group);
+        begin_products();
+#pragma unroll
+        for (int i = 0; i < kSteps; ++i) multiply_add<BN>(partial, a + i * TileA::STEP, b + i * TileB::STEP, i > 0);
+        commit_products();
+        turns.end(group);
+        wait_for_products<0>();
+#pragma unroll
+        for (int i = 0; i < BN / 2; ++i)
+            sum[part][i] += partial[i] * (scales.a[part][i / 2 % 2] * scales.b[i / 4 * 8 / kWidth]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
+    pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+        const float* scale_a, const float* scale_b, void* workspace, const __grid_constant__ Maps<5> maps) {
+    copy_operands(M, N, K, A, B, workspace);
+}
+
+template <bool ANY_N>
+__global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUSTER_N, 1, 1)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+         const float* scale_a, const float* scale_b, void* workspace, const __grid_constant__ Maps<5> maps) {
+    extern __shared__ __align__(1024) char shared[];
+    using Cluster = Member<CLUSTER_M, CLUSTER_N>;
+    const Ring<kBoxes> ring{uniform(address(shared))};
+    const Raster<CLUSTER_M, CLUSTER_N> raster(M, N);
+    const int tiles = raster.rows * raster.columns, steps = (K + kDepth - 1) / kDepth;
+    const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
+    const int first = blockIdx.x / Cluster::BLOCKS, stride = gridDim.x / Cluster::BLOCKS;
+    const Cluster block = Cluster::find();
+    const Sources<> sources(M, N, K);
+    const CUtensorMap *const map_a = sources.map_a(maps.map, 3), *const map_b = sources.map_b(maps.map, 3);
+    Turns turns{ring.filled(STAGES), unsigned(group == 0)};
+    if (threadIdx.x == kFetcher) prefetch_maps(map_a, map_b, maps.map + 2, N);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < kGroups; ++i) initialize(turns.barriers + 8 * i, 4);  // warps
+        ring.initialize_barriers(Cluster::SHARERS * kGroups);
+    }
+    __syncthreads();
+    Cluster::meet();
+    start_next_launch();
+
+    Place place;
+    if (group == kGroups) {
+        if (kTakesRegisters) release_registers<40>();
+        const int bytes = Cluster::count_bytes(M, N);
+        if (thread == 0) await_launch_before();
+        for (int tile = first, turn = 0; thread == 0 && tile < tiles; tile += stride, ++turn) {
+            const int2 at = raster.origin(tile, block);
+            for (int step = 0; step < steps; ++step, place.advance()) {
+                await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
+                block.fetch_stage(ring, place.stage, map_a, map_b, at, turn_back(step, 0, steps, turn) * kDepth, bytes);
+            }
+        }
+        __syncwarp();
+        Cluster::meet();  // so that no block writes to one that has ended
+        return;
+    }
+
+    if (kTakesRegisters) take_registers<232>();
+    const int fetcher = block.find_fetcher(thread), row = group * kParts * 64 + thread / 32 * 16 + thread % 32 / 4;
+    const Boxes boxes{M, N, alpha, beta, C, bias};
+    const Scales scales{scale_a, scale_b, M, N, (steps + 3) / 4 * 4};
+    await_launch_before();  // the scales may be new
+    int2 at = raster.origin(first, block);
+    StageScales next = scales.load(at, row, 0);
+    int stored = 0;  // boxes of this warp
+    for (int tile = first, turn = 0; tile < tiles; tile += stride, ++turn) {
+        const int2 here = at;
+        float sum[kParts][BN / 2] = {};
+        for (int step = 0; step < steps; ++step, place.advance()) {
+            const StageScales now = next;
+            if (step + 1 < steps) {
+                next = scales.load(here, row, turn_back(step + 1, 0, steps, turn));
+            } else if (tile + stride < tiles) {
+                at = raster.origin(tile + stride, block);
+                next = scales.load(at, row, turn_back(0, 0, steps, turn + 1));
+            }
+            await(ring.filled(place.stage), place.parity);
+            promote_stage(ring, place.stage, group, now, turns, sum);
+            Cluster::release(ring.emptied(place.stage), fetcher);
+        }
+#pragma unroll
+        for (int part = 0; part < kParts; ++part)
+            boxes.store<ANY_N>(sum[part], ring, stored, maps.map + 2, here.x + (group * kParts + part) * 64, here.y);
+    }
+    wait_for_reads<0>();  // a block may end once its boxes are read
+    __syncwarp();
+    Cluster::meet();
+}

@@ -1,0 +1,22 @@
+"""
+summary: CuPy, a kernel of CUDA C++ that NVRTC compiles
+precisions: [bf16]
+layouts: [nn]
+packages: [cupy]
+min_sm: 80
+require:
+  - M % 128 == 0 and N % 128 == 0 and K % 32 == 0
+"""
+
+from pathlib import Path
+
+import cupy
+
+multiply = cupy.RawKernel(Path(__file__).with_name("wmma.cuh").read_text(), "multiply", options=("-std=c++17",))
+
+
+def gemm(problem, A, B, C, stream):
+    grid = problem.N // 128, problem.M // 128
+    sizes = map(cupy.int32, (problem.M, problem.N, problem.K))
+    scalars = map(cupy.float32, (problem.alpha, problem.beta))
+    multiply(grid, (256,), (A.ptr, B.ptr, C.ptr, *sizes, *scalars))

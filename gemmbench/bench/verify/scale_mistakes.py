@@ -1,0 +1,151 @@
+"""Explains wrong scales of A and B: left out, rounded, applied to rounded sums, or read from another place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from gemmbench.bench.operands.products import find_scales
+from gemmbench.bench.verify.diagnosis import Diagnosis
+from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
+from gemmbench.planning.precisions import BFLOAT16, FLOAT16, FLOAT32, Scales, StorageType
+
+_FEWER_BITS = (("bf16", 8), ("TF32", 11), ("f8e4m3", 4))
+"""What scales may be rounded to: a name, and the significand bits."""
+_ROUNDED_SUMS: tuple[tuple[str, StorageType], ...] = (("bf16", BFLOAT16), ("f16", FLOAT16))
+
+
+class _Read(NamedTuple):
+    """Scales that a kernel may have used: the key of the mistake, words about it, and E x S scales."""
+
+    cause: str
+    words: str
+    scales: np.ndarray
+
+
+def explain_scales(wrong: WrongResult, exact_sums: bool) -> Diagnosis | None:
+    """Return the mistake in scales that explains the wrong elements, or None. `exact_sums` is as in a Reference."""
+    if not len(wrong.sample):
+        return None
+    probe = _Probe(wrong, exact_sums)
+    with np.errstate(all="ignore"):
+        found = next(probe.list_mistakes(), None)
+    return Diagnosis(*found, is_index_mistake=True, is_recomputed=True) if found else None
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """Computes E wrong elements again with other scales, from their sums over each of S steps along K."""
+
+    wrong: WrongResult
+    exact_sums: bool
+
+    def list_mistakes(self) -> Iterator[tuple[str, str]]:
+        """Yield the key and the description of every mistake that explains the elements."""
+        of_a, of_b = list(self._list_reads("A")), list(self._list_reads("B"))
+        own_a, own_b = self._find_own("A"), self._find_own("B")
+        for reads, own, name in ((of_a, own_b, "A"), (of_b, own_a, "B")):
+            for cause, words, scales in reads:
+                if self._fits(self._sums, scales * own):
+                    yield cause, words.format(f"the scale of {name}", f"scale of {name}")
+        for one in of_a:
+            for other in of_b:
+                if self._fits(self._sums, one.scales * other.scales):
+                    first = one.words.format("the scale of A", "scale of A")
+                    if one.words == other.words:
+                        yield one.cause, one.words.format("each scale of A and B", "scales of A and B")
+                    else:
+                        yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
+        for name, kind in _ROUNDED_SUMS:
+            if self._fits(kind.store(self._sums), own_a * own_b):
+                every = f" of {self._scales.depth} products" if self._scales.depth else ""
+                yield "scale after rounding", f"sums{every} were rounded to {name} before their scales were applied"
+
+    @property
+    def _scales(self) -> Scales:
+        scales = self.wrong.problem.precision.scales
+        assert scales is not None
+        return scales
+
+    @property
+    def _depth(self) -> int:
+        return self._scales.depth or self.wrong.problem.K
+
+    @cached_property
+    def _sums(self) -> np.ndarray:
+        """The sums without scales, E x S."""
+        sample, problem = self.wrong.sample, self.wrong.problem
+        a, b = (self.wrong.operands[name] for name in "AB")
+        raw = sample.products(a.T if problem.trans_a else a, b.T if problem.trans_b else b, sample.i, sample.j)
+        return np.asarray(np.add.reduceat(raw, np.arange(0, problem.K, self._depth), axis=1))
+
+    def _fits(self, sums: np.ndarray, scales: np.ndarray) -> bool:
+        """Return whether all elements are these sums times these scales."""
+        sample = self.wrong.sample
+        values = sample.apply_scalars((sums * scales).sum(axis=1))
+        if not self.exact_sums or self.wrong.exact:
+            return bool(sample.matches(values).all())
+        storage, own = self.wrong.problem.storage("C"), self._find_own("A") * self._find_own("B")
+        size = np.abs(self.wrong.alpha) * np.abs(sums * np.maximum(own, np.abs(scales))).sum(axis=1)
+        bound = storage.find_half_units(values) * (1 + 2.0**-6) + ROUNDING_FACTOR * FLOAT32.unit * size
+        return bool((np.abs(values - sample.got) <= bound).all())
+
+    def _find_own(self, name: str) -> np.ndarray:
+        """Return the right scales of A or B."""
+        sample = self.wrong.sample
+        scales = find_scales(self.wrong.problem, self.wrong.operands, name)
+        return np.asarray(scales[:, sample.i if name == "A" else sample.j].T)
+
+    def _list_reads(self, name: str) -> Iterator[_Read]:
+        """Yield what a kernel may have used instead of the scales of A or B."""
+        own = self._find_own(name)
+        yield _Read("scale ignored", "{} was ignored", np.ones_like(own))
+        powers = np.exp2(np.floor(np.log2(np.abs(own))))
+        yield _Read("exponent of scale", "only the exponent of {} was used", powers)
+        yield _Read("exponent of scale", "{} was rounded up to a power of two", np.exp2(np.ceil(np.log2(np.abs(own)))))
+        for kind, bits in _FEWER_BITS:
+            yield _Read("rounded scale", f"{{}} was rounded to {kind}", _round(own, bits, np.rint))
+            yield _Read("rounded scale", f"{{}} was cut to {kind}", _round(own, bits, np.trunc))
+        yield _Read("inverse scale", "sums were divided by {} instead of multiplied", 1 / own)
+        yield _Read("scale twice", "{} was applied twice", own * own)
+        yield from self._list_moved(name)
+
+    def _list_moved(self, name: str) -> Iterator[_Read]:
+        """Yield scales from other places."""
+        own, sample, problem = self._find_own(name), self.wrong.sample, self.wrong.problem
+        steps, stored = own.shape[1], self.wrong.operands[f"scale_{name.lower()}"].astype(np.float64)
+        if steps > 1:
+            for move, which in ((1, "next"), (-1, "previous")):
+                words = f"each block along K was multiplied with the {{1}} of the {which} block"
+                for at in ((np.arange(steps) + move) % steps, (np.arange(steps) + move).clip(0, steps - 1)):
+                    yield _Read(f"scale of {which} block", words, own[:, at])
+            yield _Read("scale of first block", "every block along K got the {1} of the first", own[:, [0] * steps])
+        lines, line, other = ("row", "column", sample.i) if name == "A" else ("column", "row", sample.j)
+        count, size = (self._scales.rows, problem.M) if name == "A" else (self._scales.columns, problem.N)
+        if not count:
+            return
+        by_line = find_scales(problem, self.wrong.operands, name)
+        for move, which in ((count, "next"), (-count, "previous")):
+            what = lines if count == 1 else f"block of {count} {lines}s"
+            for at in ((other + move).clip(0, size - 1), (other + move) % size):
+                yield _Read(f"scale of {which} {lines}", f"{{}} was read for the {which} {what}", by_line[:, at].T)
+        yield _Read(f"scale of {lines} 0", f"{{}} was that of {lines} 0 everywhere", by_line[:, 0 * other].T)
+        crossed = sample.j if name == "A" else sample.i
+        words = f"{{}} was read at the {line} instead of the {lines}"
+        yield _Read(f"scale of {line}", words, by_line[:, crossed.clip(0, size - 1)].T)
+        yield _Read(f"scale of {line}", words, by_line[:, crossed % size].T)
+        if min(stored.shape) > 1:
+            step, place = np.arange(steps), other[:, None] // count
+            first, second = (place, step) if name == "B" and count > 1 else (step, place)
+            at = (second * stored.shape[0] + first).clip(0, stored.size - 1)
+            yield _Read("scales transposed", "{} was read with its two indices exchanged", stored.reshape(-1)[at])
+
+
+def _round(values: np.ndarray, bits: int, to_whole: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return values of fewer significand bits."""
+    fractions, exponents = np.frexp(values)
+    return np.asarray(np.ldexp(to_whole(fractions * 2.0**bits), exponents - bits))
