@@ -19,7 +19,8 @@ let:
   copied: copied_a + copied_b
   padded: 1 if copied > 0 else 0
   halves: BYTES == 2             # operands of 16 bits
-shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream, sgemm_stream, mma_sync]
+shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream,
+  sgemm_stream, mma_sync]
 costs:                          # in ps, but start, wave, pad, join and end in ns
   wgmma_wave: &tiles
     start: 1500                 # of a launch

@@ -567,5 +567,6 @@ def find_precision(name: str) -> Precision:
         return PRECISIONS[resolve_precision(name)]
     except KeyError:
         known = ", ".join(PRECISIONS)
-        hint = nearest(name, [*PRECISIONS, *SYNONYMS])
+        is_fp8 = name.lower() in ("fp8", "float8")
+        hint = " (did you mean 'e4m3' or 'e5m2'?)" if is_fp8 else nearest(name, [*PRECISIONS, *SYNONYMS])
         raise UsageError(f"unknown precision '{name}'{hint}; known: {known}") from None

@@ -251,7 +251,7 @@ def test_a_card_has_a_short_name(name, card):
 def test_the_files_of_the_project_can_be_read_for_every_candidate():
     catalog = Catalog([data_folder("cuda")])
     for variant in (each for each in map(catalog.get, catalog.names) if each.costs):
-        estimated = {(pick.region, pick.candidate) for pick in variant.picks if pick.estimate}
+        estimated = {pick.costs_key for pick in variant.picks if pick.estimate}
         for file in variant.costs:
             fitted = [find_fitted(variant, file.card, name) for name in variant.precisions]
             assert any(fitted) and set().union(*fitted) <= estimated, file.location
