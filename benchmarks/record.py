@@ -51,7 +51,7 @@ POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.
 DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
 SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
 TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32", "scales")
-SWEEPS = ("batches", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
+SWEEPS = ("batches", "groups", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
 SEARCHED = ("sgemm_pick",)
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")
@@ -59,6 +59,8 @@ SPACE = ("cublas", "--param", "all", "--rounds", "30", "--until", "2%", "--max-t
 IN_LIBRARIES = ("cublas", "cublaslt", "sgemm", "tgemm", "torch_matmul", "triton_matmul", "cutlass_simt", "cutlass_sm90")
 AT_4096 = ("--sizes", "4096", "--layout", "nn", "--precision", "f32,bf16", "--param", "ALGO=0")
 INVARIANCE = ("verify", *IN_LIBRARIES, "--invariance", *AT_4096, "--no-watch", "--no-pdl", "--compile-limit", "600")
+OF_GROUPS = ("--sizes", "3+0+4x4096x4096", "--precision", "bf16", "--param", "BM=128", "--param", "STREAM_K=1,0")
+GROUPS = ("verify", "tiled", "wgmma_grouped", "cublas", "cublas_grouped", "--invariance", *OF_GROUPS, "--no-watch")
 EXAMPLES = "./examples/python"
 GROUPED = ("torch_grouped_mm", f"{EXAMPLES}/deep_gemm_bf16.py", f"{EXAMPLES}/quack_gemm.py", "cublas_grouped", "cublas")
 EXPERTS = "512+512+512+512+512+512+512+512x4096x2048,2048+0+128+384+1024+256+128+128x4096x2048"
@@ -97,6 +99,7 @@ RUNS = {
     "relocatable": ("benchmarks/relocatable.py",),
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SEARCHED},
     "invariance": (*GEMMBENCH, *INVARIANCE),
+    "invariance_groups": (*GEMMBENCH, *GROUPS),
     "sanitize": (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple"),
 }
 """The commands, in the order of --all: those whose results README and the pages of results show come first."""

@@ -5,7 +5,8 @@
 
 #include "../common/hopper.cuh"
 
-__device__ inline void fetch_plane(unsigned tile, const CUtensorMap* map, int plane, int row, int column, unsigned barrier) {
+__device__ inline void fetch_plane(unsigned tile, const CUtensorMap* map, int plane, int row, int column,
+                                   unsigned barrier) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
             tile),

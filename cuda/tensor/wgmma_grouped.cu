@@ -1,5 +1,5 @@
 /*---
-summary: groups of rows in one launch; a tile is two blocks high or, at a group's end, two blocks wide
+summary: groups of rows in one launch; at a group's end, the blocks of a cluster lie side by side
 order: 280
 precisions: [bf16, f16, bf16_f32, f16_f32]
 layouts: [nn, nt]
@@ -10,8 +10,12 @@ params:
   BM: [128, 64]                 # 64: for groups of few rows
   BN: [256, 128]
   STAGES: [4, 3, 6, 8]
+  CLUSTER_N: [1, 2]             # blocks side by side; there are two below one another
   STREAM_K: [1, 0]              # 1: tiles beyond whole waves are cut along K
 let:
+  cluster: 2 * CLUSTER_N
+  # Clusters lie within a GPC. Those of two fill all SMs; those of four leave a few idle.
+  clusters: SMS // 2 if CLUSTER_N == 1 else (SMS - 4) // 4
   planes: max(groups, 1)
   shared: STAGES * ((BM + BN) * 128 + 16) + BM // 64 * 16384
 require:
@@ -19,21 +23,21 @@ require:
   - lda * BYTES % 16 == 0       # TMA needs rows that are multiples of 16 bytes
   - ldb * BYTES % 16 == 0
   - N * BYTES_C % 16 == 0
-tile: [BM * 2, BN]
+tile: [BM * 2, BN * CLUSTER_N]
 workspace: 4096 + SMS * BM * BN * 4 if STREAM_K else 0
 zeroed: 4096 if STREAM_K else 0  # flags, which their readers reset
 args: [M, N, K, alpha, A, B, beta, C, bias, offsets, workspace, planes]
 symbol: gemm
 maps_by_value: true
 tensor_maps:
-  - {operand: A, box: [64, BM / 2], swizzle: 128}
+  - {operand: A, box: [64, BM / cluster], swizzle: 128}
   - operand: B                  # a plane for each group
     shape: [K if TRANS_B else N, N if TRANS_B else K, planes]
     box: [64, BN / 2 if TRANS_B else 64, 1]
     swizzle: 128
   - {operand: C, box: [128 / BYTES_C, 16], swizzle: 128}
 grid:
-  - 2 * min(SMS // 2, (cdiv(M, 2 * BM) + planes) * cdiv(N, BN))
+  - cluster * min(clusters, (cdiv(M, 2 * BM) + planes) * cdiv(N, BN * CLUSTER_N))
 block: [BM * 2 + 128]
 shared: shared
 pdl: true
@@ -47,9 +51,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // rows, which only `offsets` tells. Every cluster walks through the groups and counts tiles, so that each finds its own
 // in the same launch. A group without rows costs a step of that walk.
 //
-// A cluster is two blocks. Below one another, they share B; side by side, they share A. Either way each fetches half of
-// what they share. Most tiles of a group are two blocks high, but its last rows may fit in one block. There, the two
-// blocks lie side by side, so that no block is without rows:
+// The blocks of a cluster lie in two rows: those below one another share B, and with CLUSTER_N=2 those side by side
+// share A. Each fetches its part of what they share. But the last rows of a group may fit in one block. There, all
+// blocks of the cluster lie side by side, so that none is without rows:
 //
 //          columns 0 to 255    to 511
 //         +----------------+----------------+
@@ -60,18 +64,18 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      90 | 0           tile 2            1 |
 //    rows +----------------+----------------+
 //
-// Columns are walked in pairs, and in each pair all rows of the group (up to 2048), so that B is fetched from memory
-// once. If a block has no more rows of its group than half of BM, it does not fetch the other half of A, and a
-// warpgroup without rows does not multiply.
+// Columns are walked in pairs of tiles, and in each pair all rows of the group (up to 2048), so that B is fetched from
+// memory once. Boxes of A without rows of the group are not fetched, and a warpgroup without rows does not multiply.
 //
 // A tile may reach beyond its group. What it multiplies there are rows of the next group, which it does not store: each
 // warp has 16 rows, and if some of them belong to the next group, the warp stores the others itself, without TMA. B is
 // an array of three dimensions, so that k beyond K reads as zero and not as the B of the next group, where there may be
 // infinities.
 //
-// STREAM_K: the tiles that are left after whole waves are cut along K, and their partial sums are added in the workspace
-// in a fixed order. Which tiles these are depends on all groups. With STREAM_K=0, every sum adds the same products in
-// the same order whatever the other groups are, so the bits of a group do not depend on them.
+// STREAM_K: the tiles that are left after whole waves are cut along K, and their partial sums are added in the
+// workspace, in a fixed order. Every second tile of a cluster goes through K backwards. Which tiles these are depends
+// on all groups. With STREAM_K=0, every sum adds the same products in the same order whatever the other groups are, so
+// the bits of a group do not depend on them.
 //
 // Bound by the power limit where groups are large, and by memory where they have few rows: it takes 250 to multiply a B
 // as long as it takes to fetch it.
@@ -84,26 +88,30 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 #include "main_loop.cuh"
 #include "planes.cuh"
 
-using Cluster = Member<2, 1>;
+using Cluster = Member<2, CLUSTER_N>;
 constexpr bool kMovesRegisters = STREAM_K && BM == 128 && BN == 256;  // from the group that fetches to the others
 constexpr int kHigh = 2 * BM, kRasterStrips = 2048 / kHigh;  // rows of a tile; tiles below one another in a band
-constexpr int kHalfA = BM / 2, kHalfB = BN / 2;              // rows and columns that a block fetches of what it shares
+constexpr int kBlocks = Cluster::BLOCKS;
+constexpr int kBoxRows = BM / kBlocks, kHalf = BN / 2;       // of a box of A; columns of half a tile of B
 
 // The part of a tile that one block computes.
 struct Part {
     int group, row, column;  // of all groups together
     int end;                 // of the rows of the group
-    bool high;               // the blocks lie below one another
+    bool high;               // the blocks lie in two rows, otherwise in one
 };
 
 // The tiles of all groups in order.
 struct Walk {
     const int* offsets;
-    int columns;             // blocks side by side
+    int columns;             // tiles side by side
     int group, first, next;  // the group of the last tile; its first row, and that of the group after it
     int before;              // tiles of the groups before it
 
-    __device__ Walk(const int* offsets, int M, int N) : offsets(offsets), columns((N + BN - 1) / BN) { begin(M); }
+    __device__ Walk(const int* offsets, int M, int N)
+        : offsets(offsets), columns((N + BN * CLUSTER_N - 1) / (BN * CLUSTER_N)) {
+        begin(M);
+    }
 
     __device__ void begin(int M) { group = 0, first = 0, next = GROUPS ? offsets[1] : M, before = 0; }
 
@@ -125,7 +133,7 @@ struct Walk {
     }
 
     // This block's part of a tile.
-    __device__ Part find(int tile, int M, int rank) {
+    __device__ Part find(int tile, int M, const Cluster& block) {
         if (tile < before) begin(M);
         for (int tiles; tile >= before + (tiles = count_tiles(next - first)); next = offsets[++group + 1])
             before += tiles, first = next;
@@ -136,7 +144,9 @@ struct Walk {
         const int rest = number - band * kRasterStrips * columns, column = rest / each * 2, turn = rest % each;
         const bool high = turn < min(columns - column, 2) * height;
         const int strip = band * kRasterStrips + (high ? turn % height : height);
-        return {group, first + strip * kHigh + (high ? rank * BM : 0), (column + (high ? turn / height : rank)) * BN, next, high};
+        const int row = first + strip * kHigh + (high ? block.row * BM : 0);
+        const int right = high ? turn / height * CLUSTER_N + block.column : block.rank_of(block.row, block.column);
+        return {group, row, (column * CLUSTER_N + right) * BN, next, high};
     }
 };
 
@@ -155,7 +165,8 @@ struct Schedule {
     int whole, cut, sharers;  // tiles that are not cut, and tiles that are; clusters that have pieces
 
     __device__ Schedule(int tiles, int K)
-        : steps((K + kDepth - 1) / kDepth), clusters(gridDim.x / 2), cluster(blockIdx.x / 2), whole(tiles), cut(0), sharers(0) {
+        : steps((K + kDepth - 1) / kDepth), clusters(gridDim.x / kBlocks), cluster(blockIdx.x / kBlocks), whole(tiles),
+          cut(0), sharers(0) {
         const int rest = tiles % clusters;
         if (!STREAM_K || steps * (clusters - rest) <= kAddedSteps * clusters) return;
         cut = rest, whole -= rest, sharers = min(clusters, rest * kMostPieces);
@@ -190,10 +201,10 @@ struct Exchange {
     int* workspace;
     int number;  // of the warpgroup in its cluster
 
-    __device__ int* flag(int cluster) const { return workspace + cluster * 2 * kGroups + number; }
+    __device__ int* flag(int cluster) const { return workspace + cluster * kBlocks * kGroups + number; }
     __device__ float4* sums(int cluster) const {
         float4* const all = reinterpret_cast<float4*>(workspace + kFlags);
-        return all + size_t(cluster * 2 * kGroups + number) * kQuads * 128 + threadIdx.x % 128;
+        return all + size_t(cluster * kBlocks * kGroups + number) * kQuads * 128 + threadIdx.x % 128;
     }
 
     __device__ void hand_over(int cluster, int group, const float (&sum)[BN / 2]) const {
@@ -221,35 +232,43 @@ struct Exchange {
     }
 };
 
-// Fetch half number `half` of a tile of B, for this block or for both.
-template <bool FOR_BOTH>
-__device__ void fetch_half(int half, const CUtensorMap* map, int group, unsigned tile, int column, int k, unsigned barrier) {
-    constexpr int kBoxColumns = COLUMNS_ALONG_K ? kHalfB : 64;
+// Fetch half number `half` of a tile of B for these blocks of the cluster, or for this one only if there are none.
+__device__ inline void fetch_half(uint16_t blocks, int half, const CUtensorMap* map, int group, unsigned tile,
+                                  int column, int k, unsigned barrier) {
+    constexpr int kBoxColumns = COLUMNS_ALONG_K ? kHalf : 64;
 #pragma unroll
-    for (int i = 0; i < kHalfB / kBoxColumns; ++i) {
-        const int begin = half * kHalfB + i * kBoxColumns;
+    for (int i = 0; i < kHalf / kBoxColumns; ++i) {
+        const int begin = half * kHalf + i * kBoxColumns;
         const unsigned to = tile + begin * kRowBytes;
         const int row = COLUMNS_ALONG_K ? column + begin : k, at = COLUMNS_ALONG_K ? k : column + begin;
-        if (FOR_BOTH) fetch_plane_for(3, to, map, group, row, at, barrier);
+        if (blocks) fetch_plane_for(blocks, to, map, group, row, at, barrier);
         else fetch_plane(to, map, group, row, at, barrier);
     }
 }
 
-// Fetch a stage of a block's part of a tile, and its half of what the other block needs as well.
+// Fetch a stage for a block's part of a tile: this block's share of what several blocks need, for all of them. Boxes of
+// A without rows of the group are left out.
 template <typename RING>
-__device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* maps, const Part& part, int rank, int k) {
-    const int halves = part.end - part.row > kHalfA ? 2 : 1;  // of A that have rows of the group
+__device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* maps, const Part& part,
+                            const Cluster& block, int k) {
+    const int boxes = min((part.end - part.row + kBoxRows - 1) / kBoxRows, kBlocks);
     const unsigned barrier = ring.filled(stage);
-    arrive_and_expect(barrier, halves * kHalfA * kRowBytes + TileB::BYTES);
+    const auto fetch_box = [&](uint16_t blocks, int box) {
+        const unsigned to = ring.a(stage) + box * kBoxRows * kRowBytes;
+        if (box >= boxes) return;
+        if (blocks) fetch_for(blocks, to, maps, part.row + box * kBoxRows, k, barrier);
+        else fetch(to, maps, part.row + box * kBoxRows, k, barrier);
+    };
+    arrive_and_expect(barrier, boxes * kBoxRows * kRowBytes + TileB::BYTES);
     if (part.high) {
-        for (int half = 0; half < halves; ++half)
-            fetch(ring.a(stage) + half * kHalfA * kRowBytes, maps, part.row + half * kHalfA, k, barrier);
-        fetch_half<true>(rank, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
+        const uint16_t in_row = CLUSTER_N > 1 ? 0b101 << block.row : 0, in_column = 0b11 << 2 * block.column;
+        fetch_box(in_row, 2 * block.column);
+        fetch_box(in_row, 2 * block.column + 1);
+        fetch_half(in_column, block.row, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
     } else {
-        if (rank < halves)
-            fetch_for(3, ring.a(stage) + rank * kHalfA * kRowBytes, maps, part.row + rank * kHalfA, k, barrier);
-        fetch_half<false>(0, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
-        fetch_half<false>(1, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
+        fetch_box((1 << kBlocks) - 1, block.rank_of(block.row, block.column));
+        fetch_half(0, 0, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
+        fetch_half(0, 1, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
     }
 }
 
@@ -288,15 +307,15 @@ __device__ void store_part_of_group(float (&sum)[BN / 2], const RING& ring, int&
     }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1, 1)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, const int* offsets,
-         void* workspace, int groups, const __grid_constant__ Maps<3> maps) {
+extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kBlocks, 1, 1)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
+         const int* offsets, void* workspace, int groups, const __grid_constant__ Maps<3> maps) {
     extern __shared__ __align__(1024) char shared[];
     const Ring<kBoxes> ring{uniform(address(shared))};
     const int group = uniform(threadIdx.x / 128), thread = threadIdx.x % 128;
     const Cluster block = Cluster::find();
     if (threadIdx.x == kFetcher) prefetch_maps(maps.map, maps.map + 1, maps.map + 2, N);
-    if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
+    if (threadIdx.x == 0) ring.initialize_barriers(kBlocks * kGroups);
     __syncthreads();
     Cluster::meet();
     start_next_launch();
@@ -307,12 +326,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1,
     Place place;
     Work w;
     if (group == kGroups) {
-        if (kMovesRegisters) release_registers<40>();
+        if (kMovesRegisters) release_registers<56>();
         for (int turn = 0; thread == 0 && schedule.find(turn, w); ++turn) {
-            const Part part = walk.find(w.tile, M, block.row);
+            const Part part = walk.find(w.tile, M, block);
             for (int step = w.begin; step < w.end; ++step, place.advance()) {
                 await(ring.emptied(place.stage), place.parity ^ 1);  // a fresh barrier lets the first round pass
-                fetch_stage(ring, place.stage, maps.map, part, block.row, step * kDepth);
+                const int k = (STREAM_K ? turn_back(step, w.begin, w.end, turn) : step) * kDepth;
+                fetch_stage(ring, place.stage, maps.map, part, block, k);
             }
         }
         __syncwarp();
@@ -320,12 +340,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1,
         return;
     }
 
-    if (kMovesRegisters) take_registers<232>();
-    const int fetcher = block.find_fetcher(thread);
-    const Exchange exchange{static_cast<int*>(workspace), block.row * kGroups + group};
+    if (kMovesRegisters) take_registers<224>();
+    const int fetcher = thread < kBlocks ? thread : -1;  // each block fetches for all blocks
+    const Exchange exchange{static_cast<int*>(workspace), block.rank_of(block.row, block.column) * kGroups + group};
     int stored = 0;  // boxes of this warp
     for (int turn = 0; schedule.find(turn, w); ++turn) {
-        const Part part = walk.find(w.tile, M, block.row);
+        const Part part = walk.find(w.tile, M, block);
         const int row = part.row + group * 64;
         if (row >= part.end) {  // nothing to multiply
             for (int step = w.begin; step < w.end; ++step, place.advance()) {

@@ -168,7 +168,7 @@ def _rank_candidates(
         ChainBatch(
             policy=policy,
             chains=group,
-            built=_code_of(group, built),
+            built=collect_code(group, built),
             index=index,
             phase=RANKING,
             shuffle=sweep.shuffle,
@@ -253,7 +253,7 @@ def measure_groups(
             ChainBatch(
                 policy=policy,
                 chains=tuple(group),
-                built=_code_of(group, built),
+                built=collect_code(group, built),
                 index=index,
                 anchors=(group[0].name,),
                 shuffle=shuffle,
@@ -280,7 +280,7 @@ def _make_batches(
         ChainBatch(
             policy=sweep.policy,
             chains=group,
-            built=_code_of(group, built),
+            built=collect_code(group, built),
             index=index,
             phase=phase,
             anchors=sweep.anchors,
@@ -293,7 +293,7 @@ def _make_batches(
     ]
 
 
-def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tuple[Built, ...], ...]:
+def collect_code(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tuple[Built, ...], ...]:
     """Return the machine code of each chain's steps."""
     return tuple(tuple(built[step] for step in chain.steps) for chain in chains)
 

@@ -368,25 +368,21 @@ class Problem:
 
     @property
     def size(self) -> str:
-        """The size as text: `4096` for a cube, else `1024x768x1024` (M, N, K); `64*4096` for 64 products."""
-        return self.shape.size
+        """The size as text to show: `4096` for a cube, else `1024x768x1024` (M, N, K); `64*4096` for 64 products.
+
+        Other than `shape.size`, it does not list the rows of many groups.
+        """
+        shape = self.shape
+        return shape.label if isinstance(shape, Groups) else shape.size
 
     @property
     def title(self) -> str:
         """A title such as `M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0` for the heading of a table."""
         scalars = f", alpha {self.alpha:g}, beta {self.beta:g}" if self.scaled else ""
         several = f"{self.count} products of " if self.count > 1 else ""
-        sizes = f"M = {self.M}{self._group_words}, N = {self.N}, K = {self.K}"
+        groups = f" ({shape.listing})" if isinstance(shape := self.shape, Groups) else ""
+        sizes = f"M = {self.M}{groups}, N = {self.N}, K = {self.K}"
         return f"{several}{sizes}, {self.layout}, {self.precision_name}{scalars}{self.form_words}"
-
-    @property
-    def _group_words(self) -> str:
-        if not self.groups:
-            return ""
-        least, most = min(self.groups), max(self.groups)
-        listed = " + ".join(map(str, self.groups))
-        each = listed if len(self.groups) <= _MOST_LISTED else f"{len(self.groups)} groups of {least} to {most}"
-        return f" ({each})"
 
     @property
     def form(self) -> dict[str, Any]:
@@ -425,8 +421,6 @@ class Problem:
 
 _SCALES_OF_16_BYTES = 4
 _EXCHANGED = str.maketrans("AB", "BA")
-_MOST_LISTED = 8
-"""The most groups that a title lists."""
 
 
 def make_problem(

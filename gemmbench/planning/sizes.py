@@ -132,8 +132,23 @@ class Groups:
         """The shape as text, such as `512+0+33x4096x7168`."""
         return f"{'+'.join(map(str, self.rows))}x{self.N}x{self.K}"
 
+    @property
+    def listing(self) -> str:
+        """The rows of each of a few groups, such as `512 + 0 + 33`, or else `32 groups of 39-3198`."""
+        if len(self.rows) <= _MOST_LISTED:
+            return " + ".join(map(str, self.rows))
+        least, most = min(self.rows), max(self.rows)
+        return f"{len(self.rows)} groups of {least}" + (f"-{most}" if most > least else "")
+
+    @property
+    def label(self) -> str:
+        """The shape as text to show: `size`, or `32 groups of 39-3198x4096x4096` for many groups."""
+        return self.size if len(self.rows) <= _MOST_LISTED else f"{self.listing}x{self.N}x{self.K}"
+
 
 AnyShape = One | Many | Groups
+_MOST_LISTED = 4
+"""The most groups whose rows are listed where a shape is shown."""
 LARGEST = 2**31 - 1
 MOST = 10_000
 _MOST_GROUPS = 1024

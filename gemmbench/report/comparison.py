@@ -238,10 +238,10 @@ class RowFilter:
         for asked in self.variants:
             if not any(fnmatchcase(name, asked) for name in names):
                 raise UsageError(f"no row of '{asked}'{nearest_or_all(asked, names, _HELD, _SHOW)}")
-        known = [each.problem.size for each in comparison.problems]
-        for size in (shape.size for shape in self.sizes):
-            if size not in known:
-                raise UsageError(f"no row of size {size}{nearest_or_all('', known, _HELD, _SHOW)}")
+        known = {each.problem.shape: each.problem.size for each in comparison.problems}
+        for shape in self.sizes:
+            if shape not in known:
+                raise UsageError(f"no row of size {shape.size}{nearest_or_all('', known.values(), _HELD, _SHOW)}")
 
 
 def compare_rows(run: Run) -> Comparison:

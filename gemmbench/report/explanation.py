@@ -87,7 +87,7 @@ def _write_options(options: Mapping[str, Any]) -> list[str]:
 def _gemm_command(record: Record) -> list[str]:
     problem = record.problem
     scalars = {"alpha": f"{problem.alpha:.17g}", "beta": f"{problem.beta:.17g}"}
-    shape = {"sizes": problem.size, "precisions": problem.precision_name, "layouts": problem.layout}
+    shape = {"sizes": problem.shape.size, "precisions": problem.precision_name, "layouts": problem.layout}
     form = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in problem.form.items()}
     return ["gemmbench", "run", record.variant, *_write_options({**shape, **scalars, **form})]
 
@@ -370,7 +370,7 @@ def find_row(comparison: Comparison, wanted: str) -> Row:
         raise UsageError(f"--explain: no row of '{name}'{nearest_or_all(name, known, f'{file} has', 'gemmbench show')}")
     with suppress(UsageError):  # 512x512x512 means 512, as in --sizes
         size = ",".join(shape.size for shape in parse_sizes(size))
-    found = [row for row in named if not size or row.record.problem.size == size]
+    found = [row for row in named if size in ("", row.record.problem.shape.size, row.record.problem.size)]
     if not found:
         sizes = ", ".join(dict.fromkeys(row.record.problem.size for row in named))
         raise UsageError(f"--explain: no row {wanted}; sizes of {name}: {sizes}")

@@ -43,7 +43,7 @@ MEANINGS = {
     "R": "reads C: the kernel reads C although beta is 0, and is verified with a C that has no NaN",
     "P": "PDL: a product may begin before the previous one has ended, and the row is not ranked",
     "L": "launches unknown: gemmbench cannot find out whether its products overlap",
-    "E": "one launch per product: the kernel takes no batches",
+    "E": "one launch per product or group: the kernel takes one at a time",
     "A": "approximated: an activation may be off by more than rounding, as its manifest declares",
     "U": "ungated: some samples may include host time",
 }
@@ -137,11 +137,9 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "P", "it overlaps with the previous product, so a single product takes longer than the time per launch"
     if record.per_product:
         groups = sum(map(bool, record.problem.groups))
-        kind, count = "groups" if groups else "many", groups or record.problem.count
-        yield (
-            "E",
-            f"{count} launches, because its manifest does not have `kinds: [one, {kind}]`",
-        )
+        kind, count = ("groups", groups) if groups else ("many", record.problem.count)
+        together = f"a kernel computes all in one if it can and its manifest has `kinds: [one, {kind}]`"
+        yield "E", f"{count} launches or calls, one for each; {together}"
     if record.approx:
         yield "A", f"the factor of the activation may be off by {record.approx:.3g} (`approx` in its manifest)"
     if record.overlap_unknown:

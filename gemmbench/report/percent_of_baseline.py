@@ -29,17 +29,19 @@ def percent_of_baseline(record: Record, baseline: Record) -> Interval:
     return ratio.scale(100)
 
 
-_CUBLAS, _CUBLASLT = "cublas", "cublaslt"
+_CUBLAS, _CUBLASLT, _GROUPED = "cublas", "cublaslt", "cublas_grouped"
 
 
 def compare_with_best_library(rows: Sequence[Row]) -> list[Row]:
     """Add to each row of a problem its speed as a percentage of the better of cuBLAS and cuBLASLt.
 
     Nothing is added unless cuBLAS is the baseline and cuBLASLt has a correct, ranked row that shares rounds with it. If
-    an algorithm of cuBLASLt was measured again after it was chosen, only that measurement counts.
+    an algorithm of cuBLASLt was measured again after it was chosen, only that measurement counts. Of groups, the call
+    of cuBLAS for all groups counts as well.
     """
     lt = [row for row in rows if row.record.variant == _CUBLASLT and row.ranked]
     chosen = [row for row in lt if row.record.phase == "final"] or lt
+    chosen += [row for row in rows if row.record.variant == _GROUPED and row.ranked]
     known = [row for row in chosen if not math.isnan(row.percent_of_baseline.value)]
     if not known or rows[0].environment.baseline != _CUBLAS:
         return list(rows)

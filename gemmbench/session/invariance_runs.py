@@ -1,4 +1,7 @@
-"""What `verify --invariance` adds: rows that are right run again at several M, to compare the bits of a row of C."""
+"""What `verify --invariance` adds: rows that are right run again at several M, to compare the bits of a row of C.
+
+Groups are compared with other groups around them, see `vary_rows`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,16 @@ from msgspec.structs import replace as replace_fields
 
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import compile_plans
-from gemmbench.bench.experiments.invariance import HEIGHTS, SKIPPED, InvarianceBatch, RowBits, describe_invariance
+from gemmbench.bench.experiments.invariance import (
+    HEIGHTS,
+    SKIPPED,
+    InvarianceBatch,
+    RowBits,
+    describe_invariance,
+    find_height,
+    vary_rows,
+)
+from gemmbench.bench.measured_sweep import collect_code
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
 from gemmbench.planning.manifests.variant import Variant
@@ -59,7 +71,7 @@ def _count_elements(plan: Plan) -> int:
 
 
 def _plan_row(plan: Plan, variant: Variant, machine: Machine) -> list[RowSeries]:
-    problems = [replace(plan.problem, M=M, alpha=1.0, beta=0.0) for M in HEIGHTS]
+    problems = [vary_rows(plan.problem, M) for M in HEIGHTS]
     row, fixed = make_chain(plan), _plan_heights(problems, plan.variant, plan.config, machine)
     if not variant.picks:
         return [RowSeries(row, fixed)]
@@ -92,9 +104,7 @@ def add_invariance(
         return list(records)
     able = [tuple(chain for chain in series.chains if chain.steps) for series in asked]
     batches = [
-        InvarianceBatch(policy=policy, chains=chains, built=tuple(built[chain.steps[0]] for chain in chains))
-        for chains in able
-        if chains
+        InvarianceBatch(policy=policy, chains=chains, built=collect_code(chains, built)) for chains in able if chains
     ]
     runner: Runner[RowBits] = Runner(session.worker, _emit_nothing, session.progress, session.is_interrupted)
     found = iter(runner.run(batches))
@@ -104,9 +114,10 @@ def add_invariance(
         if len(ran) < len(chains):
             told.pop(series.row.kernel_key, None)
             break
-        skipped = [RowBits(chain.problem.M, status=SKIPPED) for chain in series.chains if chain.reason]
+        skipped = [RowBits(find_height(chain.problem), status=SKIPPED) for chain in series.chains if chain.reason]
         bits = sorted([*ran, *skipped], key=lambda each: each.M)
-        told.setdefault(series.row.kernel_key, {})[series.how] = describe_invariance(bits)
+        words = describe_invariance(bits, bool(series.row.problem.groups))
+        told.setdefault(series.row.kernel_key, {})[series.how] = words
     return [_add_words(record, told.get(record.kernel_key, {})) for record in records]
 
 

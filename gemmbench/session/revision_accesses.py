@@ -190,7 +190,7 @@ def _name_among(plan: Plan, planned: Sequence[Plan | Skip]) -> str:
 
 def _list_facts(item: Plan | Skip) -> tuple[str, ...]:
     problem = item.problem
-    return str(problem.size), problem.layout, problem.precision_name, str(item.config)
+    return problem.shape.size, problem.layout, problem.precision_name, str(item.config)
 
 
 def _compare_counts(before: AccessCounts, earlier: Variant, now: AccessCounts, later: Variant) -> list[AccessChange]:

@@ -105,7 +105,7 @@ def _make_launch_command(plan: Plan, selection: Selection, seed: int | None, mac
     """Return the command of this program that launches the plan."""
     problem = plan.problem
     options = [
-        ("--sizes", problem.size if problem.groups else f"{problem.M}x{problem.N}x{problem.K}"),
+        ("--sizes", problem.shape.size if problem.groups else f"{problem.M}x{problem.N}x{problem.K}"),
         ("--precision", problem.precision_name),
         ("--layout", problem.layout),
         *(("--param", f"{name}={value}") for name, value in plan.config.values if not plan.config.picked),

@@ -13,7 +13,6 @@ from gemmbench.bench.estimate import TYPICAL_HOST, UNTIMED, estimate_sweep
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.record import Record
 from gemmbench.bench.selection import LARGEST
-from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL, GROUPS, MANY, PADDED, SEPARATE_C, Variant
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
@@ -78,8 +77,6 @@ def verify_kernels(
     the records are written to a results file in the folder of the request. Raises GemmbenchError.
     """
     selection = request.selection
-    if invariance and selection.sizes and any(isinstance(shape, Groups) for shape in selection.sizes.shapes):
-        raise UsageError("--invariance compares the bits of plain products and batches; leave out groups")
     variants, broken = choose_variants(selection, lambda variant: variant.computes == "gemm", reporter)
     check_params([(variant, selection.params) for variant in variants])
     expanded: list[Plan | Skip] = []

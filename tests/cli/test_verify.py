@@ -432,6 +432,29 @@ def test_rows_that_are_batch_invariant_are_told_from_those_that_are_not(gemmbenc
     assert found["turns"] in gemmbench("show", path, "--format", "simple").out
 
 
+FIND_B = """    int group = 0;
+    while (row >= offsets[group + 1]) ++group;
+    B += size_t(group) * K * N;
+    const int parts"""
+
+
+def test_groups_whose_bits_depend_on_the_others_are_told(gemmbench, write_kernel):
+    of_groups = VARYING.replace("TC* C)", "TC* C, const int* offsets)").replace("    const int parts", FIND_B)
+    for name, parts, backwards in (("splits", "M > 400 ? 4 : 1", "false"), ("turns", "1", "group == 2")):
+        body = of_groups.replace("PARTS", parts).replace("BACKWARDS", backwards)
+        write_kernel(f"{name}.cu", body=body, order="99", kinds=["groups"])
+    names, sizes = ("naive", "tiled", "splits", "turns"), ("--sizes", "3+0+4x9x65")
+    said = gemmbench("verify", *names, "--kernels", "kernels", "--param", "TILE=16", *INVARIANCE, *sizes)
+    heights = "1, 2, 7, 64, 129 and 4096 rows of another group"
+    assert said.code == 0
+    assert [line for line in said.out.splitlines() if ": batch invariance: " in line] == [
+        "naive: batch invariance: invariant",
+        "tiled: batch invariance: invariant",
+        "splits: batch invariance: depends on the rows of another group: 4096 differs from 1",
+        f"turns: batch invariance: depends on the row's place or group at {heights}",
+    ]
+
+
 def test_a_pick_is_compared_as_picked_and_with_one_configuration(gemmbench, write_kernel):
     write_kernel("parts.cu", body=VARYING.replace("BACKWARDS", "false"), params={"PARTS": "[1, 4]"}, require=["M != 2"])
     rows = ["when: M > 100\n    variant: parts\n    params: {PARTS: 4}", "variant: parts"]

@@ -25,7 +25,7 @@ HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
 HEADERS = [*KERNELS.glob("*.cuh"), *(data_folder("cuda") / "common").glob("*.cuh")]
 SMS = {"wgmma_hybrid": 22}
 CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1, "transpose": 1}
-OWN_CLUSTERS = {"wgmma_grouped": 2}
+HEIGHTS = {"wgmma_grouped": 2}  # of clusters, in blocks
 UNUSED = [0, 0, 0, 0, 0, 0, 0, 0, "A", 0]  # a tensor map
 ALPHA, BF16, EPILOGUE = 1.5, ml_dtypes.bfloat16, ("bias", "relu")
 CASES = [
@@ -65,10 +65,23 @@ FP8_CASES = [
     ("wgmma_wave", "e4m3_fast", "BM=128 BN=16 STAGES=4 SWAP=1", (24, 264, 277), 0.0),
 ]
 BLOCK_CASES = [
-    ("BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=2 TURNS=0", (264, 520, 400), -0.5),
-    ("BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1 TURNS=0", (261, 776, 272), 0.0),  # tiles begin at 0 and 64 of 128
-    ("BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=1 TURNS=1", (131, 133, 277), -0.5),  # rows that TMA cannot fetch
-    ("BM=256 BN=64 STAGES=4 CLUSTER_M=1 CLUSTER_N=1 TURNS=1", (2060, 200, 640), 0.0),  # several tiles for each block
+    ("BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=2 LAG=2 TURNS=0", (264, 520, 400), -0.5),
+    (
+        "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1 LAG=1 TURNS=0",
+        (261, 776, 272),
+        0.0,
+    ),  # tiles begin at 0 and 64 of 128
+    (
+        "BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=1 LAG=0 TURNS=1",
+        (131, 133, 277),
+        -0.5,
+    ),  # rows that TMA cannot fetch
+    ("BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=1 LAG=2 TURNS=0", (261, 136, 100), 0.0),  # one stage
+    (
+        "BM=256 BN=64 STAGES=4 CLUSTER_M=1 CLUSTER_N=1 LAG=2 TURNS=0",
+        (2060, 200, 640),
+        0.0,
+    ),  # several tiles for each block
 ]
 F32_RESULTS = [
     ("wgmma_ring", "BM=256 BN=64 STAGES=3", "nt", (264, 136, 136), 0.0),
@@ -119,6 +132,10 @@ GROUP_CASES = [  # the rows of each group, N and K
     ("BM=128 BN=128 STAGES=3", "nt", (130, 10, 0, 0, 129, 200, 300), (136, 1032), 0.0, "f16"),
     ("BM=64 BN=128 STAGES=4", "nt", (20,) * 10, (200, 1032), 0.0, "bf16"),
     ("BM=128 BN=128 STAGES=3", "nn", (257, 90, 500), (136, 840), 0.0, "bf16_f32"),
+    # Three clusters of four; in the second case, they cut one of four tiles.
+    ("BM=128 BN=128 STAGES=3 CLUSTER_N=2", "nt", (0, 300, 33, 0, 65, 7), (776, 136), -0.5, "bf16"),
+    ("BM=128 BN=128 STAGES=3 CLUSTER_N=2", "nn", (140, 0, 97, 256, 3), (264, 840), 0.0, "f16_f32"),
+    ("BM=64 BN=256 STAGES=4 CLUSTER_N=2", "nt", (1, 17, 70, 150), (520, 72), 0.0, "bf16"),
 ]
 
 
@@ -158,7 +175,7 @@ def launch(tmp_path):
     def run(plan, beta, **arrays):
         program = build_machine(plan)
         params = dict(plan.config.values)
-        own = OWN_CLUSTERS.get(plan.variant.name) or math.prod(params.get(f"CLUSTER_{side}", 1) for side in "MNK")
+        own = HEIGHTS.get(plan.variant.name, 1) * math.prod(params.get(f"CLUSTER_{side}", 1) for side in "MNK")
         arrays = {"scale_a": np.zeros(0), "scale_b": np.zeros(0), **arrays}
         arrays["workspace"] = np.frombuffer(bytes(plan.zeroed) + b"\xff" * (plan.workspace - plan.zeroed), np.uint8)
         arrays["offsets"] = np.array(plan.problem.offsets, np.int32)

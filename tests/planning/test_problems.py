@@ -14,7 +14,7 @@ from gemmbench.planning.problems import (
     make_problem,
     parse_padding,
 )
-from gemmbench.planning.sizes import Groups, Many, One
+from gemmbench.planning.sizes import Groups, Many, One, parse_sizes
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,15 @@ def test_groups_have_rows_of_a_and_c_and_a_b_each():
     assert groups.take(2) == Problem(3, 4, 7, "nt", "f32", 1.5, epilogue=("bias", "residual", "scale"))
     assert groups.one == groups.take(0) and "groups=(5, 0, 3)" in repr(groups)
     assert groups.key != make_problem(Groups((3, 0, 5), 4, 7), "nt", "f32", 1.5, epilogue=groups.epilogue).key
-    assert make_problem(Groups((1,) * 9, 4, 7), "nn", "f32").title.startswith("M = 9 (9 groups of 1 to 1), N")
+
+
+def test_the_rows_of_many_groups_are_not_listed_where_a_problem_is_shown():
+    few, equal, uneven = (make_problem(Groups(rows, 4, 7), "nn", "f32") for rows in ((5, 0), (2,) * 9, (1, 8, 0, 3, 4)))
+    assert [str(each) for each in (few, equal, uneven)] == [
+        "5+0x4x7 nn f32", "9 groups of 2x4x7 nn f32", "5 groups of 0-8x4x7 nn f32"
+    ]  # fmt: skip
+    assert few.title.startswith("M = 5 (5 + 0), N") and uneven.title.startswith("M = 16 (5 groups of 0-8), N")
+    assert parse_sizes(uneven.shape.size) == [uneven.shape]
 
 
 def test_rows_of_groups_are_contiguous():
@@ -140,6 +148,28 @@ def test_padding_is_kept_in_order_and_rows_of_d_need_a_d():
     assert parse_padding(" b+4, A+8,C+0") == ("A+8", "B+4")
     with pytest.raises(UsageError, match="ld: D is an operand only if the result lies apart from C"):
         next(iter(ProblemGrid(("f32",), ("nn",), (One(1, 1, 1),), form={"ld": ("D+8",)})))
+
+
+@pytest.mark.parametrize(
+    ("name", "of_a", "of_b", "padding"),
+    [
+        ("e4m3_tensor", (1, 1), (1, 1), 0),
+        ("e4m3_rows_fast", (1, 140), (1, 150), 0),
+        ("e4m3_blocks", (3, 140), (2, 3), 1),  # rows of scales of B take 16 bytes
+    ],
+)
+def test_scales_are_operands_whose_shapes_follow_from_what_shares_them(name, of_a, of_b, padding):
+    problem = Problem(140, 150, 300, "nt", name)
+    scale_a, scale_b = problem.operand("scale_a"), problem.operand("scale_b")
+    assert (scale_a.shape, scale_b.shape, scale_b.padding) == (of_a, of_b, padding)
+    assert {scale_a.role, scale_b.role} == {"scale"} and {scale_a.storage.name, scale_b.storage.name} == {"float32"}
+    assert problem.bytes == 140 * 300 + 150 * 300 + 2 * 140 * 150 + scale_a.used_bytes + scale_b.used_bytes
+
+
+@pytest.mark.parametrize("shape", [Many(4, 8, 8, 8), Groups((4, 4), 8, 8)])
+def test_several_products_with_scales_are_refused(shape):
+    with pytest.raises(UsageError, match="e4m3_rows has scales of one product, but"):
+        make_problem(shape, "nt", "e4m3_rows")
 
 
 def test_precisions_hold_the_numbers_of_their_formats():

@@ -394,6 +394,13 @@ def test_the_best_library_is_the_faster_of_two_that_are_right(compare, steady, l
         assert found[best].value == pytest.approx(100)
 
 
+@pytest.mark.parametrize(("grouped", "best"), [(0.8, "cublas_grouped"), (1.25, "cublas")])
+def test_one_call_for_all_groups_may_be_the_best_library(compare, steady, grouped, best):
+    rows = compare(steady("mine", 0.9), steady("cublas", order=9.0), steady("cublas_grouped", grouped, order=9.5)).rows
+    found = {row.record.variant: row.percent_of_best.value for row in rows}
+    assert found[best] == pytest.approx(100) and found["mine"] == pytest.approx(100 * min(grouped, 1) / 0.9)
+
+
 def test_without_a_row_of_cublaslt_no_library_is_the_best(compare, steady):
     rows = compare(steady("sgemm", 0.9), steady("cublas", 1.0, order=9.0)).rows
     assert all(math.isnan(row.percent_of_best.value) for row in rows)

@@ -1,7 +1,8 @@
-"""Batch invariance: whether the bits of a row of C depend on M, on the place of the row, or on other rows."""
+"""Batch invariance: whether the bits of a row of C depend on M, on the place of the row, or on other rows or groups."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -25,7 +26,9 @@ from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.problems import Problem
 
 HEIGHTS = (1, 2, 7, 64, 129, 4096)
-"""The M of the problems in which the bits of a row are compared."""
+"""The M of the problems in which the bits of a row are compared, or the rows of a group between the compared ones."""
+_COMPARED = 129
+"""The rows of the groups that are compared."""
 _MORE_PLACES = (16, 77)
 """Rows of A that are alike besides the first, middle and last one: the first of a second tile, and an odd one."""
 _INVARIANT = "invariant"
@@ -35,11 +38,11 @@ _OK = "ok"
 
 @dataclass(frozen=True)
 class RowBits:
-    """The row of C at one M: a digest of its `bits` at row 0, and what else they depend on at this M.
+    """The row of C at one M, one of HEIGHTS: a digest of its `bits` at row 0, and what else they depend on at this M.
 
     `launch`: equal launches give other bits. `place`: other rows of C, for the same row of A, have other bits.
-    `others`: row 0 changes with the rest of A, and with the other products of a batch. Where nothing ran, `status`
-    and `reason` say why.
+    `others`: row 0 changes with the rest of A, and with the other products or groups. Where nothing ran, `status` and
+    `reason` say why.
     """
 
     M: int
@@ -53,10 +56,13 @@ class RowBits:
 
 @dataclass(frozen=True, kw_only=True)
 class InvarianceBatch(Batch[RowBits]):
-    """One variant at several M, all else being equal; `built` holds the code of each chain, or why there is none."""
+    """One variant at several M, all else being equal.
+
+    `built` holds the code of each chain's steps, or why there is none.
+    """
 
     chains: tuple[Chain, ...]
-    built: tuple[Built, ...]
+    built: tuple[tuple[Built, ...], ...]
 
     @property
     def title(self) -> str:
@@ -67,7 +73,7 @@ class InvarianceBatch(Batch[RowBits]):
     def keys(self) -> tuple[str, ...]:
         """See Batch."""
         rows = [(chain.problem, chain.name, chain.config, chain.device) for chain in self.chains]
-        return (hash_parts(self.policy, rows, *map(name_code, self.built)),)
+        return (hash_parts(self.policy, rows, *map(name_code, itertools.chain(*self.built))),)
 
     @property
     def variants(self) -> tuple[Variant, ...]:
@@ -77,6 +83,17 @@ class InvarianceBatch(Batch[RowBits]):
     def name_row(self, number: int) -> str | None:
         """See Batch."""
         return self.chains[number].name if 0 <= number < len(self.chains) else None
+
+
+def vary_rows(problem: Problem, M: int) -> Problem:
+    """Return the problem at which rows are compared: with another M or, of groups, with M rows between two of them."""
+    groups = (_COMPARED, M, _COMPARED) if problem.groups else ()
+    return replace(problem, M=sum(groups) or M, groups=groups, alpha=1.0, beta=0.0)
+
+
+def find_height(problem: Problem) -> int:
+    """Return the M with which `vary_rows` made a problem."""
+    return problem.groups[1] if problem.groups else problem.M
 
 
 def compare_row_bits(context: ExperimentContext, batch: InvarianceBatch) -> list[RowBits]:
@@ -95,15 +112,17 @@ def compare_row_bits(context: ExperimentContext, batch: InvarianceBatch) -> list
 
 def _compare_at_one_height(context: ExperimentContext, batch: InvarianceBatch, chain: Chain, number: int) -> RowBits:
     built = batch.built[number]
-    trial = Trial(chain.without_pdl(), number, [built] if isinstance(built, Artifact) else [])
-    fault = built if isinstance(built, PlanError) else batch.find_fault(number)
-    alone = ChainBatch(policy=batch.policy, chains=(chain,), built=((built,),), phase=CHECK)
+    trial = Trial(chain.without_pdl(), number, [each for each in built if isinstance(each, Artifact)])
+    fault = next((each for each in built if isinstance(each, PlanError)), None) or batch.find_fault(number)
+    alone = ChainBatch(policy=batch.policy, chains=(chain,), built=(built,), phase=CHECK)
     experiment = _RowExperiment(context, gemm_workload(chain.problem), context.backends[chain.device], alone, [trial])
     with fail_together([trial]):
         if fault is not None:
             raise fault
         experiment.run()
-    return experiment.found or RowBits(chain.problem.M, status=trial.status, reason=shorten_reason(trial.reason))
+    if experiment.found is None:
+        return RowBits(find_height(chain.problem), status=trial.status, reason=shorten_reason(trial.reason))
+    return experiment.found
 
 
 class _RowExperiment(DeviceExperiment):
@@ -128,7 +147,7 @@ def _compare_rows(setup: Setup, trial: Trial, seed: int) -> RowBits:
     setup.arena.write(others, 1)
     changed = _launch(setup, trial, executable, others)
     unlike = any(bits != first[0] for bits in first)
-    return RowBits(problem.M, first[0], first != again, unlike, first[0] != changed[0])
+    return RowBits(find_height(problem), first[0], first != again, unlike, first[0] != changed[0])
 
 
 def _launch(setup: Setup, trial: Trial, executable: Executable, inputs: Operands) -> list[str]:
@@ -137,8 +156,8 @@ def _launch(setup: Setup, trial: Trial, executable: Executable, inputs: Operands
     setup.arena.reset(inputs, 1, trial.fills[0])
     trial.poison_scratch()
     executable.time(1)
-    firsts = sorted({problem.slices[number].rows[problem.result.name] for number in (0, -1)})
-    rows = np.array([first + row for first in firsts for row in list_places(problem.M)])
+    compared = {each.rows[problem.result.name]: each.M for each in (problem.slices[0], problem.slices[-1])}
+    rows = np.array([first + row for first, M in compared.items() for row in list_places(M)])
     return [blake2b(row.tobytes(), digest_size=16).hexdigest() for row in setup.arena.read_rows(rows, 0)]
 
 
@@ -150,47 +169,55 @@ def list_places(M: int) -> list[int]:
 def make_alike_rows(problem: Problem, seed: int, number: int) -> Operands:
     """Operands with one row of A in several places, and one B, of which both depend on N, K and the seed only.
 
-    In a batch that is so in the first and the last product. Scales are 1. All other values differ from one `number` to
-    the next.
+    Of several products or groups, that is so in the first and the last one. Scales are 1. All other values differ from
+    one `number` to the next.
     """
-    lone = replace(problem, M=1, count=1)
+    lone = replace(problem, M=1, count=1, groups=())
     row, drawn = make_operands(lone, "normal", seed), make_operands(problem, "normal", seed + number)
     operands = {name: array.copy() for name, array in make_inputs(drawn, problem.beta).items()}
     operands |= make_unit_scales(operands)
     for product in {0, len(problem.slices) - 1}:
-        view_factor(problem, operands, "A")[product][list_places(problem.M)] = view_factor(lone, row, "A")[0][0]
+        places = list_places(problem.slices[product].M)
+        view_factor(problem, operands, "A")[product][places] = view_factor(lone, row, "A")[0][0]
         view_products(problem, operands, "B")[product][:] = view_products(lone, row, "B")[0]
     return operands
 
 
-def describe_invariance(found: Sequence[RowBits]) -> str:
+def describe_invariance(found: Sequence[RowBits], of_groups: bool = False) -> str:
     """`invariant`, or what the bits of a row depend on, and in parentheses where it did not run."""
     ran = [each for each in found if each.status == _OK]
-    causes = _list_causes(ran)
+    causes = _list_causes(ran, of_groups)
     told = "depends on " + "; on ".join(causes) if causes else _INVARIANT if ran else "unknown"
     missing: dict[str, list[int]] = {}
     for each in found:
         if each.status != _OK:
             words = each.status if each.status == SKIPPED else f"{each.status}: {each.reason}"
             missing.setdefault(words, []).append(each.M)
-    left = "; ".join(f"M = {', '.join(map(str, each))}: {words}" for words, each in missing.items())
+    listed = {words: _name_heights(", ".join(map(str, each)), of_groups) for words, each in missing.items()}
+    left = "; ".join(f"{heights}: {words}" for words, heights in listed.items())
     return f"{told} ({left})" if left else told
 
 
-def _list_causes(ran: Sequence[RowBits]) -> list[str]:
+def _list_causes(ran: Sequence[RowBits], of_groups: bool) -> list[str]:
     """What the bits depend on. If that is the launch, nothing else can be told."""
     if unsteady := [each.M for each in ran if each.launch]:
-        return [f"the launch: equal ones differ at M = {_join(unsteady)}"]
+        return [f"the launch: equal ones differ at {_name_heights(_join(unsteady), of_groups)}"]
     causes = []
     if unlike := [each.M for each in ran if each.bits != ran[0].bits]:
-        causes.append(f"M: {_join(unlike)} differ{'s' * (len(unlike) == 1)} from {ran[0].M}")
+        what = "the rows of another group" if of_groups else "M"
+        causes.append(f"{what}: {_join(unlike)} differ{'s' * (len(unlike) == 1)} from {ran[0].M}")
+    place, others = ("place or group", "groups") if of_groups else ("place", "products")
     for name, heights in (
-        ("the row's place", [each.M for each in ran if each.place]),
-        ("other rows or products", [each.M for each in ran if each.others]),
+        (f"the row's {place}", [each.M for each in ran if each.place]),
+        (f"other rows or {others}", [each.M for each in ran if each.others]),
     ):
         if heights:
-            causes.append(f"{name} at M = {_join(heights)}")
+            causes.append(f"{name} at {_name_heights(_join(heights), of_groups)}")
     return causes
+
+
+def _name_heights(heights: str, of_groups: bool) -> str:
+    return f"{heights} rows of another group" if of_groups else f"M = {heights}"
 
 
 def _join(heights: Sequence[int]) -> str:

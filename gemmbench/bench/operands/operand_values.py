@@ -2,6 +2,8 @@
 
 A matrix is filled in pieces on all cores. Each piece has a separate random stream, so a seed gives the same matrix on
 any number of cores. At size 8192, one core takes seconds to fill matrices that a GPU multiplies in 20 ms.
+
+Groups have a B each. Only that of the first is drawn if they are large; the others hold its elements in another order.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from gemmbench.planning.problems import OFFSETS, SCALED, Operand, Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
 _PIECE = 1 << 22  # elements
+_LARGE_B = 1 << 16  # elements of a B that is not drawn for each group
 _CACHED_BYTES = 1 << 28  # operands up to this size are kept for the next batches
 _SMALL = np.array([-2, -1, 1, 2], np.float32)
 _MANY_BITS = 24  # sums of products of _SMALL stay exact up to K = 2**21
@@ -156,27 +159,46 @@ def _fill_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
     operands = [operand for operand in problem.operands if operand.role != "result" or operand.name == "C"]
     matrices = [make_array(operand) for operand in operands]
     pieces: list[Callable[[], None]] = []
+    turned: list[Callable[[], None]] = []
     for number, matrix in enumerate(matrices):
         flat, operand = matrix.reshape(-1), operands[number]
         if operand.role == "index":
             matrix[:] = make_index(problem)
             continue
+        one = flat.size // max(1, len(problem.groups))
+        if operand.name == "B" and problem.groups and one >= _LARGE_B:
+            turned += [partial(_turn, flat, one, group) for group in range(1, len(problem.groups))]
+            flat = flat[:one]
         for start in range(0, flat.size, _PIECE):
             stream = [seed, number, start // _PIECE]
             pieces.append(partial(_fill_piece, flat[start : start + _PIECE], problem, fill, operand, stream))
-    if len(pieces) <= len(matrices):
+    if len(pieces) <= len(matrices) and not turned:
         for piece in pieces:
             piece()
     else:
         with ThreadPoolExecutor() as pool:
-            for done in [pool.submit(piece) for piece in pieces]:
-                done.result()
+            for tasks in (pieces, turned):
+                for done in [pool.submit(task) for task in tasks]:
+                    done.result()
     for matrix in matrices:
         matrix.flags.writeable = False
     return {operand.name: matrix for operand, matrix in zip(operands, matrices, strict=True)}
 
 
 _fill_cached = lru_cache(maxsize=3)(_fill_operands)  # the fills of one problem: two for verification, one for timing
+
+
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+def _turn(flat: np.ndarray, size: int, group: int) -> None:
+    """Fill a group's part of an operand, `size` elements, with those of the first group from another one on.
+
+    The golden ratio keeps the elements with which groups begin far apart.
+    """
+    begin = int(group * _GOLDEN % 1 * size)
+    part = flat[group * size : (group + 1) * size]
+    part[: size - begin], part[size - begin :] = flat[begin:size], flat[:begin]
 
 
 def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operand, stream: list[int]) -> None:

@@ -43,7 +43,7 @@ EXACT = Exactness()
 _FULL_CHECK_LIMIT = 1024**3
 """The largest M N K for which every element is compared."""
 _VECTORS = 32
-_ROWS, _LEAST_ROWS, _MOST_ROWS, _MOST_GROUP_ROWS = 128, 4, 1 << 13, 1 << 8
+_ROWS, _LEAST_ROWS, _MOST_ROWS, _MOST_GROUP_ROWS = 128, 4, 1 << 13, 1 << 7
 """The most rows to compare in a product of a large problem, the fewest if there are many products, and the most in
 total, of a batch and of groups.
 """

@@ -124,7 +124,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
 BEST: tuple[Column[Row], ...] = (
     Column(
         "percent_of_best_library",
-        "speed in percent of the better of cublas and the best algorithm of cublaslt, each in its best math",
+        "speed in percent of the best of cublas (also of its call for groups) and cublaslt, each in its best math",
         lambda row: row.percent_of_best.value,
         "% of best library",
         lambda row: show_if_valid(row, with_interval(row.percent_of_best)),

@@ -251,7 +251,7 @@ def _identify_kernel(plan: Plan) -> dict[str, Any]:
     return {
         "variant": plan.variant.name,
         "configuration": dict(plan.config.values),
-        "size": problem.size,
+        "size": problem.shape.size,
         "layout": problem.layout,
         "precision": problem.precision_name,
     }

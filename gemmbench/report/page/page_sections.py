@@ -206,7 +206,7 @@ def _list_choices(name: str, comparisons: Sequence[Comparison]) -> Mapping[str, 
     largest = sorted(dict.fromkeys(problems), key=lambda problem: problem.flops, reverse=True)
     return {
         f"{problem.size} {problem.layout} {problem.precision_name}": {
-            "size": problem.size,
+            "size": problem.shape.size,
             "layout": problem.layout,
             "precision": problem.precision_name,
         }

@@ -43,7 +43,7 @@ def compare(make_plan, launch):
         launch(multiply)
         plans = [make_plan("bad", replace(PROBLEM, M=M, count=count), kinds=KINDS) for M in HEIGHTS]
         chains = tuple(map(make_chain, plans))
-        batch = InvarianceBatch(policy=Policy(), chains=chains, built=(built,) * len(chains))
+        batch = InvarianceBatch(policy=Policy(), chains=chains, built=((built,),) * len(chains))
         for number, fault in dict(blamed).items():
             batch = batch.blame(number, fault)
         return LocalWorker({"fake": FakeBackend(Script(faults=faults or {}))}).experiment(batch)
