@@ -5,8 +5,9 @@
 # make check   ruff, mypy, whether the generated parts are up to date, and results fit the revisions they name
 # make arches  compile every kernel for each architecture that it claims, and check the limits on machine code
 # make verify  check every variant against exact results, on the CPU device
+# make dist    build the source archive and the wheel in dist/, and try the wheel in an empty environment
 # make lock    write requirements/ anew, with the newest versions that pyproject.toml allows
-# make clean   remove the virtual environment, caches and the built manual
+# make clean   remove the virtual environment, caches, and what was built
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -22,7 +23,7 @@ names = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.cu,$(1)) $(addsuffi
 ARCHES ?= 80 86 89 90a 100a 120a
 NVCC   := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
-.PHONY: bench test docs manual check arches verify verify-ladder verify-posts verify-shapes verify-precisions lock clean
+.PHONY: bench test docs manual check arches verify verify-ladder verify-posts verify-shapes verify-precisions dist lock clean
 
 bench: $(VENV)/.bench
 	$(BIN)/gemmbench run
@@ -68,8 +69,17 @@ verify-posts: $(VENV)/.bench
 verify-precisions: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --no-watch --precision f64,f16,f16_f16,f16_f32,bf16,bf16_f32,e4m3,e5m2 --sizes 33x65x17 --layout nn
 
+# The same sources give the same bytes: the wheel of the unpacked archive must be that of the clone.
+dist: $(VENV)/.bench
+	@rm -rf dist build/dist && mkdir -p build/dist/unpacked
+	$(BIN)/hatchling build -d dist
+	@tar -xzf dist/*.tar.gz --strip-components 1 -C build/dist/unpacked
+	cd build/dist/unpacked && $(abspath $(BIN))/hatchling build -t wheel -d ..
+	cmp build/dist/*.whl dist/*.whl
+	PYTHON=$(abspath $(BIN))/python .ci/try-wheel dist/*.whl
+
 clean:
-	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build/manual
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \

@@ -13,6 +13,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= 32 // TILE
+  - store_sectors <= max(2, 32 // TILE)
+  - conflicts == 0
 source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 ---*/
 
@@ -34,7 +38,7 @@ source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 // Bound by shared memory, as tiled is: two loads for each multiply-add. The two scales of a block are read once for 128
 // of them, so they cost next to nothing. wgmma_fp8_blocks does the same on tensor cores.
 
-#define STEPS (SCALE_K ? (K + 127) / 128 : 1)
+constexpr int kDepth = SCALE_K ? SCALE_K : 1 << 30;  // k that share their scales
 
 // The scales at step number `step` along K. Those of A lie row by row next to each other. So do those of B, column by
 // column, unless several columns share one: then the steps along K lie next to each other.
@@ -43,7 +47,7 @@ __device__ float find_scale_a(const float* scale_a, int M, int row, int step) {
 }
 __device__ float find_scale_b(const float* scale_b, int N, int K, int column, int step) {
 #if SCALE_N > 1
-    const int pitch = (STEPS + 3) / 4 * 4;  // rows begin at multiples of 16 bytes
+    const int pitch = ((K + kDepth - 1) / kDepth + 3) / 4 * 4;  // rows begin at multiples of 16 bytes
     return scale_b[size_t(column / SCALE_N) * pitch + step];
 #else
     return SCALE_N ? scale_b[size_t(step) * N + column] : *scale_b;
@@ -76,8 +80,8 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
 #pragma unroll
         for (int k = 0; k < TILE; ++k) partial += TACC(As[ty][k]) * TACC(Bs[k][tx]);
         const int end = k0 + TILE;
-        if (row < M && column < N && (end >= K || (SCALE_K && end % 128 == 0))) {
-            const int step = SCALE_K ? k0 / 128 : 0;
+        if (row < M && column < N && (end >= K || end % kDepth == 0)) {
+            const int step = k0 / kDepth;
             sum += partial * (find_scale_a(scale_a, M, row, step) * find_scale_b(scale_b, N, K, column, step));
             partial = 0;
         }

@@ -1,10 +1,11 @@
 """How Sphinx builds the manual: `make manual`."""
 
-from gemmbench.version import __version__
+from gemmbench.planning.source_tree import read_version
 
 project = "gemmbench"
 author = "the gemmbench developers"
-release = version = __version__
+release = read_version()
+version = release.partition("+")[0]
 
 extensions = [
     "myst_parser",
@@ -23,7 +24,7 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
-html_title = f"gemmbench {__version__}"
+html_title = f"gemmbench {version}"
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
 html_copy_source = False

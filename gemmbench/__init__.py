@@ -23,8 +23,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from gemmbench.version import __version__
-
 if TYPE_CHECKING:
     from gemmbench.bench.record import Environment, Record, TransferRecord
     from gemmbench.errors import DeviceError, GemmbenchError, SpecError, StoreError, UsageError
@@ -32,6 +30,8 @@ if TYPE_CHECKING:
     from gemmbench.interface.run_results import CompareResults, Plot, RunResults, TimedRecord, VerifyResults
     from gemmbench.report.comparison import Comparison
     from gemmbench.report.verdicts import Verdict
+
+    __version__: str
 
 _MODULES = {
     "gemmbench.interface.functions": ("TuneResults", "compare", "load", "run", "tune", "verify"),
@@ -70,7 +70,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import a name of the interface when it is first used."""
+    """Import a name of the interface, or find the version, when it is first used."""
+    if name == "__version__":
+        return import_module("gemmbench.planning.source_tree").read_version()
     if name not in _HOMES:
         raise AttributeError(f"module 'gemmbench' has no attribute '{name}'")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)

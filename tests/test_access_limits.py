@@ -27,7 +27,8 @@ UNCOUNTED = {
     **dict.fromkeys(["cp_async", "sgemm_persistent", "mma_sync", "wmma"], NEWER),
     **dict.fromkeys(["sgemm_cp_async", "sgemm_schedule"], PTX),
     **dict.fromkeys(["sgemm_splitk", "sgemm_tma", "wgmma", "wgmma_3xtf32", "wgmma_cluster", "wgmma_fp8"], TMA),
-    **dict.fromkeys(["wgmma_hybrid", "wgmma_ring", "wgmma_splitk", "wgmma_tf32", "wgmma_wave"], TMA),
+    **dict.fromkeys(["wgmma_fp8_blocks", "wgmma_hybrid", "wgmma_ring", "wgmma_splitk"], TMA),
+    **dict.fromkeys(["wgmma_tf32", "wgmma_wave"], TMA),
     "mma_stream": "uses inline PTX",
 }
 """Kernels without limits, and why their accesses cannot be counted on a CPU."""

@@ -21,6 +21,18 @@ __device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
                       __shfl_sync(kAll, v.w, next));
 }
 
+// The elements before `end` in the 16 bytes that it divides, and zeros.
+template <typename T> __device__ uint4 load_end(const uint4* at, const T* end) {
+    union {
+        uint4 all;
+        T each[kWide];
+    } part = {};
+#pragma unroll
+    for (int i = 0; i < kWide; ++i)
+        if (reinterpret_cast<const T*>(at) + i < end) part.each[i] = reinterpret_cast<const T*>(at)[i];
+    return part.all;
+}
+
 // Copy rows x columns elements. Each warp copies a segment of a row at a time, with 16 bytes per lane. The lane loads
 // the aligned 16 bytes in which its elements begin; the next lane has those that follow. The first row is aligned. A
 // warp begins with segment `item`. Returns the segment with which it begins in the next matrix.
@@ -28,6 +40,7 @@ template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, 
     constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
     const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;
     const T* const end = from + size_t(rows) * columns;
+    const uint4* const whole = reinterpret_cast<const uint4*>(reinterpret_cast<size_t>(end) / kPart * kPart);  // up to here
 #pragma unroll 1
     for (; item < rows * segments; item += warps) {
         const int row = item / segments, begin = item % segments * kSegment, first = begin + lane;
@@ -35,18 +48,18 @@ template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, 
         const int skew = reinterpret_cast<size_t>(start) % kPart, left = parts - first;  // of the row
         const uint4* const aligned = reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(start) - skew);
         uint4* const copy = reinterpret_cast<uint4*>(to) + size_t(row) * parts + first;
-        if (reinterpret_cast<const T*>(aligned + min(begin + kSegment, parts) + 1) > end) {  // element by element
-            const int column0 = begin * kWide;
-#pragma unroll 1
-            for (int column = column0 + lane; column < min(column0 + kSegment * kWide, padded(columns)); column += 32)
-                to[size_t(row) * parts * kWide + column] = column < columns ? start[column] : T{};
-            continue;
-        }
         uint4 v[kAtOnce + 1];  // the last one is for the last lane, which takes it from the first
 #pragma unroll
         for (int u = 0; u <= kAtOnce; ++u) {
             v[u] = make_uint4(0, 0, 0, 0);
-            if (u * 32 <= left && (u < kAtOnce || lane == 0)) v[u] = __ldcs(aligned + first + u * 32);  // read once
+            const uint4* const at = aligned + first + u * 32;
+            if (u * 32 <= left && at < whole && (u < kAtOnce || lane == 0)) v[u] = __ldcs(at);  // read once
+        }
+        if (aligned + min(begin + kSegment, parts) >= whole) {  // the end of the matrix
+            const uint4 part = load_end(whole, end);
+#pragma unroll
+            for (int u = 0; u <= kAtOnce; ++u)
+                if (aligned + first + u * 32 == whole) v[u] = part;
         }
 #pragma unroll
         for (int u = 0; u < kAtOnce; ++u) {

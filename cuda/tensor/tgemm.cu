@@ -19,129 +19,167 @@ let:
   copied: copied_a + copied_b
   padded: 1 if copied > 0 else 0
   halves: BYTES == 2             # operands of 16 bits
-costs:                          # start, ends and call in ns, the others in ps; l2, dram and copy are for a KB
+shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream,
+  sgemm_stream, mma_sync]
+costs:                          # in ps, but start, wave, pad, join and end in ns
   wgmma_wave: &tiles
-    start: 1700
-    ends: 500
-    step: 2 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
-    l2: 200
+    start: 1500                 # of a launch
+    wave: 1200                  # of each wave of blocks
+    latency: 150000             # of a step along K
+    tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)   # of 64 x 64 products of a step
+    shared: 140                 # of 128 bytes that an SM writes to shared memory
+    l2: 100                     # of 1 KB that all SMs fetch
     dram: 1024 * 1000000 // BANDWIDTH
-    call: 1300
+    out: 400                    # of 1 KB of C
+    box: 5000                   # of a column of a tile that leaves by TMA
+    loose: 10000                # of one that threads store
+    across: 10000               # and with SWAP
+    pad: 1000                   # the launch before
     copy: 2048 * 1000000 // BANDWIDTH
-  wgmma_cluster: *tiles
-  wgmma_fp8: *tiles
-  wgmma_splitk:
+    join: 300                   # of a cluster
+    end: 300                    # of slices of K
+  wgmma_cluster: &rows
     start: 2500
-    ends: 500
-    step: 2 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
-    l2: 200
+    wave: 1200
+    latency: 150000
+    tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    shared: 140
+    l2: 100
     dram: 1024 * 1000000 // BANDWIDTH
-    part: 20
-    call: 1300
+    out: 400
+    loose: 10000                # of a column of a tile whose rows are no multiples of 16 bytes
+    pad: 1000
+    copy: 2048 * 1000000 // BANDWIDTH
+    join: 300
+    end: 300
+  wgmma_fp8: *rows
+  wgmma_tf32: *rows
+  wgmma_splitk:
+    start: 2000
+    wave: 1200
+    latency: 150000
+    tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    shared: 140
+    l2: 100
+    dram: 1024 * 1000000 // BANDWIDTH
+    part: 400                   # of 1 KB of sums
+    pad: 1000
     copy: 2048 * 1000000 // BANDWIDTH
   wgmma_hybrid:
-    start: 5000
-    step: 2 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
-    ends: 700
+    start: 4000
+    tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    end: 1500                   # of a tile
     dram: 1024 * 1000000 // BANDWIDTH
-  wgmma_tf32:
-    start: 2500
-    ends: 700
-    step: 2 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
-    l2: 200
-    dram: 1024 * 1000000 // BANDWIDTH
-    call: 1300
-    copy: 2048 * 1000000 // BANDWIDTH
   mma_stream: &stream
     start: 1800
-    each: 200000
+    each: 200000                # of a round along K
     dram: 1024 * 1000000 // BANDWIDTH
     part: 8000
-  sgemm_stream: *stream
+  sgemm_stream:
+    start: 1800
+    each: 200000
+    lane: 30000                 # of a line in a round
+    dram: 1024 * 1000000 // BANDWIDTH
+    part: 8000
   mma_sync:
     start: 1500
-    step: 6 * BM * BN * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    tensor: 4 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    latency: 300000
     dram: 1024 * 1000000 // BANDWIDTH
 estimates:                      # in ps
   wgmma_wave:
     cluster: CLUSTER_M * CLUSTER_N * CLUSTER_K
     blocks: cluster * cdiv(N if SWAP else M, BM * CLUSTER_M) * cdiv(M if SWAP else N, BN * CLUSTER_N)
     usable: SMS if cluster <= 2 else clustered
-    shared: STAGES * (BM + BN) * 128 + (4 * BM * BN if CLUSTER_K > 1 else 0) + 1500
-    room: max(1, min(4, SMEM // shared))    # for blocks on an SM
-    alone: cdiv(blocks, usable)         # blocks that an SM computes
+    bytes: STAGES * (BM + BN) * 128 + (4 * BM * BN if CLUSTER_K > 1 else 0) + 1500
+    slots: usable * max(1, min(4, SMEM // bytes))
+    waves: cdiv(blocks, slots)
+    active: min(blocks, slots)          # at a time
+    busy: cdiv(active, usable)          # of them on an SM
     steps: cdiv(cdiv(K, wide), CLUSTER_K)
-    moved: blocks * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8    # KB from L2
-    memory: l2 * moved + dram * (inputs + outputs) + padded * 1000 * call + copy * copied
-    time: 1000 * (start + ends * cdiv(blocks, usable * room)) + step * steps * alone + memory
+    fetched: active * (BM // CLUSTER_N + BN // CLUSTER_M) // 8        # KB in a step
+    step: max(latency, max(busy * max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
+    ends: (1000 * join if cluster > 1 else 0) + (1000 * end if CLUSTER_K > 1 else 0)
+    store: waves * BN * (box if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
+    time: 1000 * start + main + store + ends + out * outputs + padded * 1000 * pad + copy * copied
   wgmma_cluster: &persistent
     cluster: CLUSTER_M * CLUSTER_N
     tiles: cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N)            # of a cluster
-    rounds: cdiv(tiles, SMS // cluster)
+    usable: (SMS if cluster <= 2 else clustered) // cluster
+    waves: cdiv(tiles, usable)
     steps: cdiv(K, wide)
-    moved: tiles * cluster * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
-    copies: padded * 1000 * call + copy * copied
-    time: 1000 * (start + ends * rounds) + step * steps * rounds + l2 * moved + dram * (inputs + outputs) + copies
+    fetched: min(tiles, usable) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
+    step: max(latency, max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
+    ends: (1000 * join if cluster > 1 else 0) + 1000 * end + (waves * BN * loose if N * BYTES_C % 16 != 0 else 0)
+    time: 1000 * start + main + ends + out * outputs + padded * 1000 * pad + copy * copied
   wgmma_fp8: *persistent
-  wgmma_splitk:
-    tiles: cdiv(M, BM) * cdiv(N, BN)
-    split: max(1, min(SMS // tiles, cdiv(K, 64) // 4))
-    rounds: cdiv(tiles * split, SMS)
-    steps: cdiv(cdiv(K, 64), split)
-    moved: tiles * cdiv(K, 64) * (BM + BN) // 8
-    adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * call + copy * copied
-    time: 1000 * (start + ends * rounds) + step * steps * rounds + l2 * moved + dram * (inputs + outputs) + adding
-  wgmma_hybrid:
-    tiles: cdiv(M, BM) * cdiv(N, BN)
-    steps: cdiv(K, wide)
-    share: cdiv(tiles * steps, SMS) if STREAM_K else cdiv(tiles, SMS) * steps
-    time: 1000 * (start + ends * cdiv(tiles, SMS)) + step * share + dram * (inputs + outputs)
   wgmma_tf32:
     swaps: not TRANS_A and not TRANS_B
     cluster: CLUSTER_M * CLUSTER_N
     tiles: cdiv(N if swaps else M, BM * CLUSTER_M) * cdiv(M if swaps else N, BN * CLUSTER_N)
-    rounds: cdiv(tiles, SMS // cluster)
+    waves: cdiv(tiles, SMS // cluster)
     steps: cdiv(K, wide)
-    moved: tiles * cluster * steps * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
-    copies: 1000 * call + copy * copied_b if TRANS_A and not TRANS_B else 0
-    time: 1000 * (start + ends * rounds) + step * steps * rounds + l2 * moved + dram * (inputs + outputs) + copies
+    fetched: min(tiles, SMS // cluster) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
+    step: max(latency, max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
+    copies: 1000 * pad + copy * copied_b if TRANS_A and not TRANS_B else 0
+    ends: (1000 * join if cluster > 1 else 0) + 1000 * end + (waves * BN * loose if N * BYTES_C % 16 != 0 else 0)
+    time: 1000 * start + main + ends + out * outputs + copies
+  wgmma_splitk:
+    tiles: cdiv(M, BM) * cdiv(N, BN)
+    split: max(1, min(SMS // tiles, cdiv(K, 64) // 4))
+    waves: cdiv(tiles * split, SMS)
+    steps: cdiv(cdiv(K, 64), split)
+    fetched: min(SMS, tiles * split) * (BM + BN) // 8
+    step: max(latency, max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
+    adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * pad + copy * copied
+    time: 1000 * start + main + adding
+  wgmma_hybrid:
+    tiles: cdiv(M, BM) * cdiv(N, BN)
+    steps: cdiv(K, wide)
+    share: cdiv(tiles * steps, SMS) if STREAM_K else cdiv(tiles, SMS) * steps
+    main: tensor * BM * BN // 4096 * share + 1000 * end * cdiv(tiles, SMS)
+    time: 1000 * start + max(main, dram * (inputs + outputs))
   mma_stream:
     tiles: cdiv(lines, LINES) * cdiv(max(M, N), 64)
     round: 32 * WARPS * AHEAD
     split: max(1, min(BLOCKS * SMS // tiles, K // round))
     rounds: cdiv(tiles * split, BLOCKS * SMS)
     adding: part * tiles * split if split > 1 else 0
-    time: 1000 * start + each * rounds * cdiv(cdiv(K, round), split) + dram * (inputs + outputs) + adding
+    read: inputs * cdiv(lines, LINES) + outputs
+    time: 1000 * start + max(each * rounds * cdiv(cdiv(K, round), split), dram * read) + adding
   sgemm_stream:
     tiles: cdiv(lines, LINES) * cdiv(max(M, N), OUTPUTS)
     round: 16 * THREADS // OUTPUTS * AHEAD
     split: max(1, min(BLOCKS * SMS // tiles, K // (2 * round)))
     rounds: cdiv(tiles * split, BLOCKS * SMS)
     adding: part * tiles * split if split > 1 else 0
-    time: 1000 * start + each * rounds * cdiv(cdiv(K, round), split) + dram * (inputs + outputs) + adding
+    turn: max(each, lane * LINES)
+    read: inputs * cdiv(lines, LINES) + outputs
+    time: 1000 * start + max(turn * rounds * cdiv(cdiv(K, round), split), dram * read) + adding
   mma_sync:
     rounds: cdiv(cdiv(M, BM) * cdiv(N, BN), SMS)
-    time: 1000 * start + step * cdiv(K, wide) * rounds + dram * (inputs + outputs)
+    step: max(latency, tensor * BM * BN // 4096)
+    time: 1000 * start + max(step * cdiv(K, wide) * rounds, dram * (inputs + outputs))
 pick:                           # the model of each candidate's time is said below
   - when: halves and M < N and lines > 0 and lines <= 8
-    region: narrow8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
   - when: halves and M < N and lines > 8 and lines <= 16
-    region: narrow16
     candidates:
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
   - when: halves and M < N and lines > 16 and lines <= 24
-    region: narrow32
     candidates:
       - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
   - when: halves and M < N and lines > 16 and lines <= 32
-    region: narrow32
     candidates:
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
@@ -149,12 +187,10 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
   - when: halves and M < N and lines > 32 and lines <= 48
-    region: narrow64
     candidates:
       - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
   - when: halves and M < N and lines > 32 and lines <= 64
-    region: narrow64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
@@ -163,24 +199,20 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
   - when: halves and M >= N and lines > 0 and lines <= 8
-    region: narrow8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
   - when: halves and M >= N and lines > 8 and lines <= 16
-    region: narrow16
     candidates:
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
   - when: halves and M >= N and lines > 16 and lines <= 24
-    region: narrow32
     candidates:
       - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
   - when: halves and M >= N and lines > 16 and lines <= 32
-    region: narrow32
     candidates:
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
@@ -188,12 +220,10 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
   - when: halves and M >= N and lines > 32 and lines <= 48
-    region: narrow64
     candidates:
       - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
   - when: halves and M >= N and lines > 32 and lines <= 64
-    region: narrow64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
@@ -202,15 +232,12 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
   - when: halves and lines > 0 and lines <= 16 and copied > 0
-    region: narrow_copied
     candidates:
       - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
   - when: halves and lines > 16 and lines <= 64 and copied > 0
-    region: narrow_copied
     candidates:
       - wgmma_splitk: {BN: 64, STAGES: 8}
   - when: halves and large >= 6 * SMS and K >= 1024 and copied == 0 and N * BYTES_C % 16 == 0
-    region: huge
     candidates:
       - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: [15, 14, 16], STREAM_K: 1}
       - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
@@ -248,8 +275,12 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_splitk: {BN: [64, 128], STAGES: 6}
+  - when: halves and lines > 64 and small <= 2 * SMS and K <= 128
+    candidates:
       - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: 3}
+  - when: halves and lines > 64 and small <= 2 * SMS and K >= 512
+    candidates:
+      - wgmma_splitk: {BN: [64, 128], STAGES: 6}
   - when: halves and lines > 64 and large <= 2 * SMS
     candidates:
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
@@ -266,24 +297,20 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2]}
       - wgmma_cluster: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
   - when: BYTES == 1 and M < N and lines > 0 and lines <= 8
-    region: thin8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
   - when: BYTES == 1 and M < N and lines > 8 and lines <= 16
-    region: thin16
     candidates:
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
   - when: BYTES == 1 and M < N and lines > 16 and lines <= 24
-    region: thin32
     candidates:
       - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
   - when: BYTES == 1 and M < N and lines > 16 and lines <= 32
-    region: thin32
     candidates:
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
@@ -291,12 +318,10 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
   - when: BYTES == 1 and M < N and lines > 32 and lines <= 48
-    region: thin64
     candidates:
       - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
   - when: BYTES == 1 and M < N and lines > 32 and lines <= 64
-    region: thin64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
@@ -305,24 +330,20 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
   - when: BYTES == 1 and M >= N and lines > 0 and lines <= 8
-    region: thin8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
   - when: BYTES == 1 and M >= N and lines > 8 and lines <= 16
-    region: thin16
     candidates:
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
   - when: BYTES == 1 and M >= N and lines > 16 and lines <= 24
-    region: thin32
     candidates:
       - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
   - when: BYTES == 1 and M >= N and lines > 16 and lines <= 32
-    region: thin32
     candidates:
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
@@ -330,12 +351,10 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
   - when: BYTES == 1 and M >= N and lines > 32 and lines <= 48
-    region: thin64
     candidates:
       - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
   - when: BYTES == 1 and M >= N and lines > 32 and lines <= 64
-    region: thin64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
@@ -344,7 +363,6 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
   - when: BYTES == 1 and lines <= 64
-    region: thin
     candidates:
       - wgmma_fp8: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}
   - when: BYTES == 1 and lines > 64 and small <= 2 * SMS
@@ -378,7 +396,6 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: BYTES == 4 and lines <= 16
-    region: lines
     candidates:
       - sgemm_stream: {LINES: [1, 2, 4], OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
       - sgemm_stream: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: [1, 2], BLOCKS: 3}
@@ -431,14 +448,16 @@ pick:                           # the model of each candidate's time is said bel
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Chooses a kernel by a model of its time. Each candidate has a few constants, which are fitted to times on this card
-// (tgemm.costs) or follow from its clock and bandwidth:
+// Chooses a kernel by a model of its time. The candidates of a kernel share a dozen constants, which are fitted to times
+// on this card (tgemm.costs) or follow from its clock and bandwidth:
 //
-//      time = start + ends * waves           launch and end of each wave of blocks
-//           + step * steps of an SM          products, or waiting for their tiles
-//           + l2 * KB that SMs fetch         less with larger tiles and clusters
-//           + dram * KB of A, B and C
-//           + call and copy * KB copied      where TMA or wgmma cannot take an operand as it is
+//      time = start
+//           + waves of blocks * (wave + steps along K * step)          but at least dram * KB of A, B and C
+//           + store * columns of a tile + out * KB of C
+//           + pad and copy * KB copied                                 where TMA or wgmma cannot take an operand
+//
+//      step = the longest of latency, products on the tensor cores, bytes that an SM writes to its shared memory, and
+//             KB that all SMs fetch from L2, which are fewer with larger tiles and clusters
 //
 // Which candidates there are depends on the kind of shape:
 //

@@ -11,6 +11,7 @@ params:
   STAGES: [4, 3, 6]
   CLUSTER_M: [1, 2]             # blocks below one another: they have the same tile of B
   CLUSTER_N: [2, 1]             # side by side: the same tile of A
+  LAG: [2, 0, 1]                # stages that the second group lags behind the first
   TURNS: [0, 1]                 # 1: the two groups that multiply take turns
 let:
   any_n: N * BYTES_C % 16 != 0  # C does not leave by TMA
@@ -24,6 +25,7 @@ let:
   bytes: STAGES * ((BM + BN) * 128 + 16) + 32768 + 16
 require:
   - cluster <= 2                # larger ones leave SMs without work
+  - not TURNS or not LAG
   - (BM / 128 + 1) * BN <= 384  # else the sums do not fit in registers
   - bytes <= SMEM
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]
@@ -76,6 +78,9 @@ source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 //                +------------+------
 //
 // With TURNS, the products of one group are queued only after those of the other: one multiplies while the other adds.
+// With LAG, the second group begins only when the first has LAG stages behind it. From then on the first group stores
+// its sums while the second multiplies, and the second stores while the first multiplies on the next tile, which keeps
+// it ahead. Without a lag both would store at the same time, and the tensor cores would wait.
 //
 // Bound by the power limit on large problems, and by shared memory, as wgmma_fp8 is.
 
@@ -108,7 +113,7 @@ struct Scales {
     }
 };
 
-// The barriers at which groups take turns, behind those of the ring.
+// The barriers at which groups take turns, or the second group waits for its start, behind those of the ring.
 struct Turns {
     unsigned barriers, parity;  // the first group need not wait for its first turn
 
@@ -117,9 +122,11 @@ struct Turns {
         parity ^= 1;
     }
     __device__ void end(int group) const {
-        if (!TURNS) return;
+        if (TURNS) pass_to(1 - group);
+    }
+    __device__ void pass_to(int group) const {
         __syncwarp();
-        if (threadIdx.x % 32 == 0) arrive(barriers + 8 * (1 - group));
+        if (threadIdx.x % 32 == 0) arrive(barriers + 8 * group);
     }
 };
 
@@ -200,6 +207,7 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUS
     int2 at = raster.origin(first, block);
     StageScales next = scales.load(at, row, 0);
     int stored = 0;  // boxes of this warp
+    if (LAG && group == 1) await(turns.barriers + 8, 0);
     for (int tile = first, turn = 0; tile < tiles; tile += stride, ++turn) {
         const int2 here = at;
         float sum[kParts][BN / 2] = {};
@@ -214,6 +222,7 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUS
             await(ring.filled(place.stage), place.parity);
             promote_stage(ring, place.stage, group, now, turns, sum);
             Cluster::release(ring.emptied(place.stage), fetcher);
+            if (LAG && group == 0 && tile == first && step + 1 == min(LAG, steps)) turns.pass_to(1);
         }
 #pragma unroll
         for (int part = 0; part < kParts; ++part)

@@ -8,11 +8,15 @@ require:
   - M % 128 == 0 and N % 128 == 0 and K % 32 == 0
 """
 
+import os
 from pathlib import Path
 
 import cupy
 
-multiply = cupy.RawKernel(Path(__file__).with_name("wmma.cuh").read_text(), "multiply", options=("-std=c++17",))
+# The headers of NVRTC's wheel lack parts of mma.h.
+HEADERS = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda"), "include")
+CODE = Path(__file__).with_name("wmma.cuh").read_text()
+multiply = cupy.RawKernel(CODE, "multiply", options=("-std=c++17", f"-I{HEADERS}"))
 
 
 def gemm(problem, A, B, C, stream):

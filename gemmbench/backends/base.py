@@ -507,3 +507,14 @@ class PrintingBackend(Protocol):
 
     def take_printed(self) -> dict[str, str]:
         """Return a description of what each row, by name, has printed since the last call."""
+
+
+@runtime_checkable
+class CompilingBackend(Protocol):
+    """A back end that can compile in parallel what several rows would compile when they are bound."""
+
+    def compile_together(self, rows: Sequence[Sequence[Step]], memory: Memory) -> None:
+        """Compile the code of rows, which are configurations of one variant. Faults are left to the binding.
+
+        Raises DeviceLost.
+        """

@@ -161,7 +161,7 @@ def choose_device(option: str) -> DeviceChoice:
     """
     choice = parse_device(option)
     if why := find_entry(choice.primary).why_unusable(choice):
-        raise DeviceError(f"device {option} cannot be used: {why}; or use --device cpu")
+        raise DeviceError(f"device {option} cannot be used: {why}; see gemmbench doctor, or use --device cpu")
     return choice
 
 

@@ -96,7 +96,8 @@ def describe_packages(variant: Variant) -> dict[str, str]:
 def _find_version(package: str, paths: Sequence[str]) -> str:
     """Return the version of a loaded package, or of an installed one that is first looked for in `paths`."""
     loaded = getattr(sys.modules.get(package), "__version__", None)
-    return loaded if isinstance(loaded, str) else find_package_version(package, paths)
+    # PyTorch's version is of a class of its own, which cannot be written to a results file.
+    return str(loaded) if isinstance(loaded, str) else find_package_version(package, paths)
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')

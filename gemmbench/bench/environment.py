@@ -12,10 +12,9 @@ from typing import Any
 from gemmbench.backends.devices import Machine, Peaks
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
-from gemmbench.planning.source_tree import identify_sources
+from gemmbench.planning.source_tree import identify_sources, read_version
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.version import __version__
 
 
 def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | None = None) -> Environment:
@@ -34,7 +33,7 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | No
         sweep=sweep.name,
         post=sweep.post.config if sweep.post else "",
         command=command,
-        gemmbench=__version__,
+        gemmbench=read_version(),
         revision=sources.revision,
         tree=sources.tree,
         python=platform.python_version(),

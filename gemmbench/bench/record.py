@@ -131,7 +131,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         sweep: The name of the sweep: the name of its config file, `compare` or `tune`.
         post: The config file of the post that the sweep reproduces.
         command: The command line.
-        gemmbench: The version of gemmbench.
+        gemmbench: The version of gemmbench, as `gemmbench --version` prints it.
         revision: The git commit of gemmbench, followed by `+` if files covered by `tree` had been changed.
         tree: The hash of `benchmarks/`, `configs/`, `cuda/` and `gemmbench/` at the time of the run. For a revision,
             `git ls-tree REVISION benchmarks configs cuda gemmbench | git mktree` prints it. Empty in older files.

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import click
 
+import gemmbench
 from gemmbench.backends.host import shorten_blas_spinning
 from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
 from gemmbench.cli.streams import (
@@ -21,7 +22,6 @@ from gemmbench.cli.streams import (
 from gemmbench.errors import HUNG_UP, INTERRUPTED, OK, TERMINATED, USAGE, GemmbenchError
 from gemmbench.planning.files import escape_controls
 from gemmbench.session.signals import Terminated, ignore_signals, raise_on_termination
-from gemmbench.version import __version__
 
 # The commands in the order of work, as --help shows them.
 SECTIONS = {
@@ -80,13 +80,27 @@ SECTIONS = {
 }
 
 
+def _print_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        click.echo(f"gemmbench, version {gemmbench.__version__}")
+        ctx.exit()
+
+
 @click.group(
     cls=LazyGroup,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="gemmbench COMMAND --help, or gemmbench help COMMAND, shows the options of a command.",
 )
-@click.version_option(__version__, "-V", "--version", prog_name="gemmbench")
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 def group() -> None:
     """Verify, time and compare CUDA GEMM kernels, one .cu file each.
 

@@ -32,6 +32,8 @@ _KINDS = {
     ".walls": "CPU walls",
     ".cubin": "GPU kernels",
     ".so": "GPU launchers",
+    ".headers": "lists of headers",
+    ".answer": "results of checks",
 }
 _OTHER = "incomplete"
 
@@ -74,7 +76,7 @@ def _report_cache(contents: CacheContents) -> Report:
         rows += [[name, f"{str(time)[:16].replace('T', ' ')} UTC"] for name, time in uses.items()]
     headings = ["cache", "value"]
     statuses = ["ok"] * len(rows)
-    footer = ["Above the limit, the least recently used entries are deleted first."]
+    footer = ["Above the limit, the least recently used entries are deleted first. Delete all: gemmbench cache clear"]
     return Report([Table("", headings, rows, (), headings, statuses, fold=headings[1:])], footer)
 
 

@@ -80,11 +80,11 @@ def compare(request: RunRequest, options: CompareOptions) -> int:
     paired ratio lies outside 1 +- the margin, `same` if it lies inside, otherwise `inconclusive`. Of
     more than two kernels, the fastest is named, and each other one is compared with it.
 
-    REVISION:NAME is a kernel as of a git revision: gemmbench compare HEAD~3:tiled tiled.
+    REVISION:NAME is a kernel as it was at a git revision.
 
-    Two results files or names of saved runs are compared row by row without measuring anything:
-    gemmbench compare before.jsonl after.jsonl. They shared no rounds, so the speed relative to the
-    baseline of each run says more than the times.
+    Two results files, or the names of two saved runs, are compared row by row, and nothing is
+    measured. They shared no rounds, so the speed relative to the baseline of each run is more exact
+    than the times.
     """
     names = tuple(dict.fromkeys(options.variants))
     runs = find_two_runs(options.variants, Path(options.sweep.journal.out), open_catalog(request.selection.kernels))

@@ -139,21 +139,20 @@ def tune(request: RunRequest, options: TuneOptions) -> int:
     gemmbench tune blocktile_2d --budget 5m   the best found in five minutes
     gemmbench run blocktile_2d --tuned        use what was found
 
-    Without --param, the values that the config lists for it are searched, or else all in its
-    manifest. Every configuration is verified on an awkward problem before it is timed. All get a few
-    windows in interleaved rounds; what is clearly slower than the best goes, the rest gets more. The
-    last eight are verified on every awkward problem and measured as `run` measures. Configurations
-    that cannot be told apart are called ties.
+    Searches the values given by --param, or else those that the config lists for the kernel, or else
+    all values in its manifest. Every configuration is verified on an awkward problem and then timed in
+    a few windows of interleaved rounds. Those that are clearly slower than the best are dropped, and
+    the others get more rounds. The last eight are verified on every awkward problem and measured as
+    `run` measures. Configurations that the data cannot tell apart are called ties.
 
-    The winner is kept for this device, driver, compiler, code and problem: run --tuned uses it.
-    Of a KERNEL that picks from others by the shape, those are tuned, at all sizes. For each row of its
-    `pick` it shows which of them serves the row best, and --write-pick writes that into the manifest.
-    Conditions and comments stay.
+    The winner is stored for this device, driver, compiler, code and problem, and run --tuned uses it.
 
-    With --survey, all candidates of its `pick` and the libraries are timed at drawn shapes, in all
-    layouts and precisions or those given. --out FILE keeps the times and is continued if it exists.
+    If a KERNEL picks others by the shape, those are tuned, at all sizes. For each row of its `pick`,
+    tune shows which of them is best, and --write-pick writes that into the manifest. Conditions and
+    comments stay. With --survey, all candidates of its `pick` and the libraries are timed at drawn
+    shapes. --out FILE keeps the times; an existing file is continued.
 
-    With --show, --forget or --export, KERNELS say which winners; without any, all.
+    --show, --forget and --export apply to the winners of KERNELS, or to all winners.
     """
     chosen = [name for name in ("show", "forget", "export") if getattr(options, name)]
     if len(chosen) > 1:

@@ -61,12 +61,14 @@ class VerifyOptions:
     overlap: bool = option(
         "--pdl/--no-pdl",
         default=True,
+        show_default=True,
         heading=PROBLEM,
         help="Also let products overlap where a manifest has `pdl`.",
     )
     watch: bool = option(
         "--watch/--no-watch",
         default=True,
+        show_default=True,
         heading=MEASURING,
         help="First watch every access on the host, at two small sizes, to find faults that a correct result hides.",
     )
@@ -106,20 +108,21 @@ def verify(request: RunRequest, options: VerifyOptions) -> int:
     gemmbench verify ./mine.cu                  yours, with or without a manifest
     gemmbench verify tiled --sizes 33x65x64 -x  one size, to the first failure
 
-    Nothing is timed. Without KERNELs, verifies all that run here. Sizes are 1, primes, one off a
-    tile and M != N != K, in every layout and precision that a kernel declares (on the CPU device in
-    f32 and one layout, unless --all or other options name more), with alpha and beta other than 1
-    and 0. Small problems are also tried with NaN, infinities, subnormals and values near overflow.
-    Where rules refuse most sizes, those next to them are tried. Whatever else a manifest declares
-    (`kinds`, `epilogue`) is tried on one problem each, and all of it together. Each cause of a failure
-    is told once, and what was skipped with the reason; a configuration that timed out or did not
-    compile is not tried on further shapes.
+    Without KERNELs, every kernel that runs here is verified. Nothing is timed.
 
-    First every access of small launches is watched on the host: accesses outside operands and arrays,
-    races, misaligned vectors, overflowing indices and barriers that threads miss fail a configuration
-    with file, line and thread, also where its result is right; on a GPU it is then not launched.
+    Sizes are 1, primes, one more or less than a tile, and three different dimensions. Each kernel is
+    verified in every layout and precision that it declares (on the CPU device in f32 and one layout,
+    unless --all or other options name more), with alpha other than 1 and beta other than 0, and small
+    problems also with NaN, infinities, subnormals and values near overflow. If the rules of a manifest
+    exclude most sizes, the next ones are tried. The `kinds` and the `epilogue` of a manifest are tried
+    on one problem each, and all together. Each cause of a failure is reported once. The last line says
+    what was left out.
 
-    With --sanitize, each kernel runs under compute-sanitizer in its own process, with operands in
+    Before that, every access of a few small launches is watched on the host. An access outside an
+    operand or an array, a race, a misaligned vector, an overflowing index or a barrier that some
+    threads miss is a failure, even if the result is correct. The message names file, line and thread.
+
+    With --sanitize, each kernel runs under compute-sanitizer in a separate process, with operands in
     allocations of exactly their size: two shapes, in the first precision that it declares. Write
     KERNELs before --sanitize.
     """

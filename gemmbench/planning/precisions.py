@@ -303,10 +303,10 @@ class Scales:
     columns: int
     depth: int
 
-    @property
-    def macros(self) -> dict[str, int]:
-        """The macros of a kernel that say how many rows, columns and k share a scale."""
-        return {"SCALE_M": self.rows, "SCALE_N": self.columns, "SCALE_K": self.depth}
+    def list_macros(self, column_major: bool = False) -> dict[str, int]:
+        """Return the macros of a kernel that say how many rows, columns and k share a scale."""
+        rows, columns = (self.columns, self.rows) if column_major else (self.rows, self.columns)
+        return {"SCALE_M": rows, "SCALE_N": columns, "SCALE_K": self.depth}
 
 
 @dataclass(frozen=True)
@@ -567,5 +567,6 @@ def find_precision(name: str) -> Precision:
         return PRECISIONS[resolve_precision(name)]
     except KeyError:
         known = ", ".join(PRECISIONS)
-        hint = nearest(name, [*PRECISIONS, *SYNONYMS])
+        is_fp8 = name.lower() in ("fp8", "float8")
+        hint = " (did you mean 'e4m3' or 'e5m2'?)" if is_fp8 else nearest(name, [*PRECISIONS, *SYNONYMS])
         raise UsageError(f"unknown precision '{name}'{hint}; known: {known}") from None

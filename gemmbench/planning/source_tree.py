@@ -1,4 +1,4 @@
-"""Identifies the sources that figures depend on by their revision and by git's hash of them, computed without git.
+"""Identifies the sources that figures depend on by version, revision and git's hash of them, computed without git.
 
 The hash belongs to a tree with only the folders FOLDERS. This command prints it for a revision:
 
@@ -12,12 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from gemmbench.errors import UsageError
@@ -27,10 +28,12 @@ FOLDERS = ("benchmarks", "configs", "cuda", "gemmbench")
 CHANGED = "+"
 """The suffix of a revision's name if its files have been changed."""
 BUILT = "built.json"
-"""The file in gemmbench/data in which a wheel keeps its revision, the hash, and the hash of benchmarks/.
+"""The file in gemmbench/data in which a wheel keeps its version, revision, the hash, and the hash of benchmarks/.
 
 The folder benchmarks/ is not part of a wheel.
 """
+UNKNOWN_VERSION = "0+unknown"
+"""The version where there is neither git nor $GEMMBENCH_REVISION, such as in an archive from GitHub."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _VARIABLE = "GEMMBENCH_REVISION"
@@ -60,7 +63,7 @@ def identify_sources() -> Sources:
     """
     tree, built = hash_sources(), _read_built()
     given = os.environ.get(_VARIABLE, "")
-    name = given or built.get("revision") or _ask_git(_PACKAGE.parent, "describe", "--always", "--abbrev=12")
+    name = given or built.get("revision") or _ask_git(_PACKAGE.parent, "rev-parse", "--short=12", "HEAD")
     known = built["tree"] if built and name == built["revision"] else find_tree(_PACKAGE.parent, name)
     if known in ("", tree) or name.endswith(CHANGED):
         return Sources(name, tree)
@@ -70,6 +73,35 @@ def identify_sources() -> Sources:
             f"the right revision, or write {given}{CHANGED} for changed files"
         )
     return Sources(name + CHANGED, tree)
+
+
+@cache
+def read_version() -> str:
+    """Return the version of gemmbench: that of the wheel or, in a checkout, the one that follows from git's tags."""
+    if built := _read_built():
+        return built["version"]
+    root = _PACKAGE.parent
+    described = _ask_git(root, "describe", "--tags", "--match=v[0-9]*", "--always", "--abbrev=12")
+    if not described:
+        return name_version(os.environ.get(_VARIABLE, ""))
+    is_changed = find_tree(root, "HEAD") != hash_sources()
+    return name_version(described + CHANGED * is_changed)
+
+
+def name_version(described: str) -> str:
+    """Return the version (PEP 440) of a revision as `git describe` writes it, with CHANGED if its files were changed.
+
+    `v0.2.0` is version 0.2.0, `v0.2.0-35-g1a2b3c4` is 0.2.0.post35+g1a2b3c4, and without a tag `1a2b3c4` is 0+g1a2b3c4.
+    Changed files add `changed`. Everything else is UNKNOWN_VERSION.
+    """
+    name = described.removesuffix(CHANGED)
+    found = re.fullmatch(r"(?:v(\d[\w.]*))?(?:(?:^|-(\d+)-g)([0-9a-f]{7,40}))?", name)
+    if not name or not found:
+        return UNKNOWN_VERSION
+    tag, count, commit = found.groups()
+    version = (tag or "0") + (f".post{count}" if count else "")
+    details = [f"g{commit[:12]}" if commit else "", "changed" if name != described else ""]
+    return "+".join(filter(None, [version, ".".join(filter(None, details))]))
 
 
 def hash_sources() -> str:
@@ -109,7 +141,12 @@ def describe_build() -> dict[str, str]:
     """Return the content of BUILT for a wheel built from these sources."""
     root, sources = _PACKAGE.parent, identify_sources()
     benchmarks = hash_folder(root / "benchmarks", root / ".gitignore")
-    return {"revision": sources.revision, "tree": sources.tree, "benchmarks": benchmarks}
+    return {
+        "version": read_version(),
+        "revision": sources.revision,
+        "tree": sources.tree,
+        "benchmarks": benchmarks,
+    }
 
 
 def _read_built() -> dict[str, str]:

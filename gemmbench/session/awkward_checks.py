@@ -21,10 +21,10 @@ from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import AnyShape, Shape, make_shape
+from gemmbench.planning.source_tree import read_version
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.session.reporter import Reporter
-from gemmbench.version import __version__
 
 if TYPE_CHECKING:  # what measures is imported where it is used: where all answers are kept, nothing runs
     from gemmbench.session.open_session import Session
@@ -122,7 +122,7 @@ def _make_key(plan: Plan, machine: Machine) -> str:
     known = hash_code(plan.variant, plan.config.values), plan.problem, plan.launches, plan.arguments, plan.defines
     declared = plan.variant.product_class, plan.variant.approx, plan.variant.deterministic
     where = plan.device, plan.arch, device.name, sorted(device.software.items())
-    return content_key([__version__, repr((_METHOD, known, declared, where))])
+    return content_key([read_version().partition("+")[0], repr((_METHOD, known, declared, where))])
 
 
 def _add_answer(chain: Chain, check: Plan | Skip | None, answers: Mapping[str, _Answer], machine: Machine) -> Chain:

@@ -12,9 +12,9 @@ from gemmbench.bench.workers.connection import Connection, WorkersLost, parse_fl
 from gemmbench.bench.workers.fleet_tasks import WorkerFacts, describe_worker
 from gemmbench.bench.workers.fleet_worker import FleetMachine, group_by_kind
 from gemmbench.errors import DeviceError
+from gemmbench.planning.source_tree import read_version
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
-from gemmbench.version import __version__
 
 _DESCRIBING_SECONDS = 120.0
 
@@ -91,10 +91,10 @@ def _describe(connection: Connection, address: str, host: str, task: object) -> 
         raise
     except Exception as fault:  # it lacks gemmbench or a package, or its gemmbench is another one
         words = " ".join(str(fault).split()) or type(fault).__name__
-        why = f"it cannot run this gemmbench ({words}); install gemmbench {__version__} there"
+        why = f"it cannot run this gemmbench ({words}); install gemmbench {read_version()} there"
         return WorkerFacts(address, host, None, why)
-    if facts.gemmbench != __version__:
-        why = f"it has gemmbench {facts.gemmbench}, but this is {__version__}; install the same version there"
+    if facts.gemmbench != read_version():
+        why = f"it has gemmbench {facts.gemmbench}, but this is {read_version()}; install the same version there"
         return replace(facts, machine=None, fault=why)
     return facts
 

@@ -11,7 +11,7 @@ from gemmbench.errors import DeviceError, SpecError, UsageError
 from gemmbench.planning.drafts.draft import Draft, NotFound, draft_manifest
 from gemmbench.planning.drafts.python_draft import draft_python
 from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_code_file, read_text_file
-from gemmbench.planning.manifests.catalog import NAME_LETTERS, SUFFIXES, is_kernel_name, read_variant
+from gemmbench.planning.manifests.catalog import NAME_LETTERS, SUFFIXES, has_manifest, is_kernel_name, read_variant
 from gemmbench.session.drafted_variants import find_manifest_text
 
 _TILED = Path(__file__).with_name("new_kernel.cu")
@@ -46,6 +46,8 @@ def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool
     """
     if not is_file(code):
         raise UsageError(f"no file at {printable(str(code))}; correct the path after --from")
+    if symbol is None and has_manifest(code, read_code_file(code)):
+        raise UsageError(f"{display_path(code)} has a manifest; edit that one, or name another function with --symbol")
     if code.suffix == ".py" and tried:
         raise UsageError(f"{display_path(code)} is Python, which the CPU device cannot run; leave out --try")
     path = _place(name, code.parent, ".yaml")

@@ -99,6 +99,8 @@ def plan_request(
                 raise UsageError(
                     f"size {problem.size}: --with-transfers measures single products; leave out one of them"
                 )
+            if problem.precision.scales:
+                raise UsageError(f"{problem.precision_name}: --with-transfers copies no scales; choose e4m3")
             if problem.ld or problem.separate_c:
                 flag = OPTIONS["ld" if problem.ld else "separate_c"].flag
                 raise UsageError(f"--with-transfers copies packed operands and a C in place; leave out {flag}")

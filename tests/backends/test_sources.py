@@ -161,5 +161,7 @@ def test_a_row_names_the_versions_of_its_packages(wheels, make_variant, monkeypa
     python, packages = PythonCall(packages_from=str(wheels)), ("kernels_of_tests", "numpy", "no_such_package")
     versions = describe_packages(make_variant(kind="python", packages=packages, python=python))
     assert versions == {"kernels_of_tests": "0.6.5", "numpy": numpy.__version__}
-    monkeypatch.setitem(sys.modules, "kernels_of_tests", SimpleNamespace(__version__="0.7"))
-    assert describe_packages(make_variant(kind="python", packages=packages))["kernels_of_tests"] == "0.7"
+    version = type("TorchVersion", (str,), {})("0.7")
+    monkeypatch.setitem(sys.modules, "kernels_of_tests", SimpleNamespace(__version__=version))
+    found = describe_packages(make_variant(kind="python", packages=packages))["kernels_of_tests"]
+    assert (found, type(found)) == ("0.7", str)

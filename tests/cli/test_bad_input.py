@@ -111,7 +111,7 @@ def test_cuda_that_is_not_there_ends_with_3_and_says_why(refused, monkeypatch):
     monkeypatch.setattr(probe, "why_no_gpu", lambda: "no NVIDIA driver")
     for device in ("cuda", "cuda:1"):
         message = refused("run", "naive", "--device", device, *FAST, code=3)
-        assert message == f"device {device} cannot be used: no NVIDIA driver; or use --device cpu"
+        assert message == f"device {device} cannot be used: no NVIDIA driver; see gemmbench doctor, or use --device cpu"
 
 
 def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypatch):

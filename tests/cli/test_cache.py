@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+from gemmbench.backends.code_cache import ANSWER, SUFFIX
+
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch, gemmbench):
@@ -38,9 +40,17 @@ def test_it_shows_where_the_cache_is_and_what_it_holds(gemmbench, filled):
         "least recent use 2023-11-14 22:13 UTC",
         "last use 2023-11-14 22:13 UTC",
         "",
-        "Above the limit, the least recently used entries are deleted first.",
+        "Above the limit, the least recently used entries are deleted first. Delete all: gemmbench cache clear",
     ]
     assert gemmbench("cache", "show").out == said.out
+
+
+def test_what_is_known_about_code_is_counted_by_kind(gemmbench, cache):
+    cache.mkdir(mode=0o700)
+    for number, suffix in enumerate((SUFFIX, ANSWER, ANSWER, ".json")):
+        (cache / f"{number:032x}{suffix}").write_bytes(b"{}")
+    kinds = json.loads(gemmbench("cache", "--json").out)["kinds"]
+    assert kinds == {"lists of headers": 1, "results of checks": 2, "incomplete": 1}
 
 
 def test_the_json_has_the_same_figures(gemmbench, filled):

@@ -52,10 +52,12 @@ def test_paths_with_spaces_are_quoted(gemmbench, tmp_path):
         (["a", "--from", "b.cuh"], "gemmbench: no file at b.cuh; correct the path after --from"),
         (["a", "--symbol", "f"], "gemmbench: --symbol names a function in a file; add --from FILE"),
         (["a", "--from", "mine.cu"], "gemmbench: mine.cu: no kernel and no launcher"),
+        (["a", "--from", "known.cu"], "gemmbench: known.cu has a manifest; edit that one, or name another function"),
     ],
 )
 def test_a_fault_is_one_line(gemmbench, tmp_path, words, fault):
     (tmp_path / "mine.cu").write_text("int x;")
+    (tmp_path / "known.cu").write_text("/*---\nsummary: x\n---*/\n" + CODE)
     said = gemmbench("new", *words)
     assert said.code == 2 and said.err.startswith(fault) and said.err.count("\n") == 1
     assert (tmp_path / "mine.cu").read_text() == "int x;"

@@ -214,12 +214,13 @@ def trace(hopper):
         cubin = compiler.cubin(text, plan.arch, plan.symbols, "traced.cu")
         loaded = hopper.load(cubin, plan)
         problem = plan.problem
-        ends = list(accumulate(-(-problem.operand_bytes(name) // 1024) * 1024 for name in "ABC"))
+        ends = list(accumulate(-(-operand.nbytes // 1024) * 1024 for operand in problem.operands))
         operands = hopper.allocate(ends[-1])
         workspace = hopper.allocate(max(plan.workspace, 16))
         operands.fill(0, ends[-1], 0)
         workspace.fill(0, max(plan.workspace, 16), 0)
-        sets = ({"A": 0, "B": ends[0], "C": ends[1]},)
+        places = [operand.name for operand in problem.operands]
+        sets = (dict(zip(places, [0, *ends], strict=False)),)
         step = Step(loaded, plan, sets, Place(workspace, 0))
         bound = hopper.bind("traced", [step], operands, turns=turns)
         bound.time(PRODUCTS)

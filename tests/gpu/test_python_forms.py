@@ -14,6 +14,8 @@ FOLDER = Path(__file__).parents[1] / "foreign" / "python"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "python"
 WRITTEN = Path(__file__).parents[1] / "foreign" / "python_as_written"
 SIZE = "35x129x133"
+TIMED = "385x517x449"
+"""Large enough for a window to need dozens of operand sets instead of thousands, and short enough for graphs."""
 HONEST = (
     "returns_result",
     "returns_transposed_memory",
@@ -47,12 +49,12 @@ HOSTILE = {
         "launched on another stream: its result was there while the stream was held",
     ),
     "setup_computes_product": ("wrong", ""),
-    "setup_raises": ("failed", "setup_raises.py:16: ValueError: cannot pack 133 rows"),
+    "setup_raises": ("failed", "setup_raises.py:16: ValueError: cannot pack "),
     "returns_part_of_a": ("failed", "returned the memory of its argument A; allocate the result"),
     "returns_unwritten": ("wrong", "never written"),
     "returns_lazy": ("failed", "Lazy; return a torch.Tensor"),
     "returns_wrong_type": ("failed", "returned an array of float16; C is float32"),
-    "returns_wrong_shape": ("failed", "returned an array of 129x35; C is 35x129"),
+    "returns_wrong_shape": ("failed", "returned an array of "),
     "returns_on_host": ("failed", "returned an array on cpu; return it on the GPU of A and B"),
     "patches_clock": ("failed", "patches_clock.py replaces Event.time_since of code that measures and compares"),
     "patches_comparison": ("failed", "replaces numpy.array_equal of code that measures and compares"),
@@ -71,7 +73,7 @@ HOSTILE = {
 
 def run(folder, names):
     limits = "--max-time", "0.2", "--compile-limit", "120", "--launch-limit", "20"
-    return run_among_healthy(folder, names, "--kernels", FOLDER, "--sizes", SIZE, "--rounds", "10", *limits)
+    return run_among_healthy(folder, names, "--kernels", FOLDER, "--sizes", TIMED, "--rounds", "10", *limits)
 
 
 @pytest.fixture(scope="module")
@@ -168,8 +170,9 @@ def test_an_example_is_right(tmp_path, monkeypatch, name, sizes, packages):
     if name.startswith("kernelbench") and shutil.which("ninja") is None:
         pytest.skip("load_inline needs ninja")
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
-    done = gemmbench(tmp_path, "verify", EXAMPLES / name, "--sizes", sizes, "--compile-limit", "400")
-    assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout + done.stderr
+    untuned = ["--param", "TUNED=0"] if name == "quack_gemm.py" else []
+    done = gemmbench(tmp_path, "verify", EXAMPLES / name, "--sizes", sizes, "--compile-limit", "400", *untuned)
+    assert done.returncode == 0 and "skipped:" not in done.stdout, done.stdout + done.stderr
 
 
 def test_parameters_of_a_python_kernel_are_searched_and_wrong_ones_do_not_win(tmp_path, monkeypatch):
@@ -191,7 +194,8 @@ def test_a_pass_follows_a_function_that_writes_c_on_its_stream(tmp_path):
     epilogue = "--sizes", SIZE, "--epilogue", "bias,relu"
     done = gemmbench(tmp_path, "verify", FOLDER / "takes_batches.py", *epilogue)
     assert done.returncode == 0, done.stdout + done.stderr
-    done = gemmbench(tmp_path, "run", FOLDER / "takes_batches.py", "tiled", *epilogue, "--max-time", "0.2")
+    timed = "--sizes", TIMED, "--epilogue", "bias,relu", "--max-time", "0.2"
+    done = gemmbench(tmp_path, "run", FOLDER / "takes_batches.py", "tiled", *timed)
     assert done.returncode == 0, done.stdout + done.stderr
     done = gemmbench(tmp_path, "verify", FOLDER / "returns_result.py", *epilogue)
     assert "returns its result, so no pass can apply --epilogue to C" in done.stdout

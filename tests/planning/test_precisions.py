@@ -72,6 +72,14 @@ def test_a_kernel_in_fp8_gets_to_know_how_its_sums_are_promoted(plan_of, name, v
     assert dict(plan_of(name).defines).get("PROMOTED_EVERY") == value
 
 
+def test_a_kernel_gets_to_know_what_shares_a_scale(plan_of):
+    blocks, rows = (dict(plan_of(name).defines) for name in ("e4m3_blocks", "e4m3_rows"))
+    assert [blocks[f"SCALE_{side}"] for side in "MNK"] == ["1", "128", "128"]
+    assert [rows[f"SCALE_{side}"] for side in "MNK"] == ["1", "1", "0"]
+    assert "SCALE_M" not in dict(plan_of("e4m3").defines)
+    assert PRECISIONS["e4m3_blocks"].scales.list_macros(True) == {"SCALE_M": 128, "SCALE_N": 1, "SCALE_K": 128}
+
+
 def test_the_headers_of_all_types_are_included_once(plan_of):
     text = compiler_text(plan_of("e4m3"))
     assert text.splitlines()[:3] == ["#include <cuda_fp8.h>", "#include <cuda_bf16.h>", "#include <cstdint>"]

@@ -150,6 +150,28 @@ def test_padding_is_kept_in_order_and_rows_of_d_need_a_d():
         next(iter(ProblemGrid(("f32",), ("nn",), (One(1, 1, 1),), form={"ld": ("D+8",)})))
 
 
+@pytest.mark.parametrize(
+    ("name", "of_a", "of_b", "padding"),
+    [
+        ("e4m3_tensor", (1, 1), (1, 1), 0),
+        ("e4m3_rows_fast", (1, 140), (1, 150), 0),
+        ("e4m3_blocks", (3, 140), (2, 3), 1),  # rows of scales of B take 16 bytes
+    ],
+)
+def test_scales_are_operands_whose_shapes_follow_from_what_shares_them(name, of_a, of_b, padding):
+    problem = Problem(140, 150, 300, "nt", name)
+    scale_a, scale_b = problem.operand("scale_a"), problem.operand("scale_b")
+    assert (scale_a.shape, scale_b.shape, scale_b.padding) == (of_a, of_b, padding)
+    assert {scale_a.role, scale_b.role} == {"scale"} and {scale_a.storage.name, scale_b.storage.name} == {"float32"}
+    assert problem.bytes == 140 * 300 + 150 * 300 + 2 * 140 * 150 + scale_a.used_bytes + scale_b.used_bytes
+
+
+@pytest.mark.parametrize("shape", [Many(4, 8, 8, 8), Groups((4, 4), 8, 8)])
+def test_several_products_with_scales_are_refused(shape):
+    with pytest.raises(UsageError, match="e4m3_rows has scales of one product, but"):
+        make_problem(shape, "nt", "e4m3_rows")
+
+
 def test_precisions_hold_the_numbers_of_their_formats():
     f32, tf32 = PRECISIONS["f32"], PRECISIONS["tf32"]
     assert (f32.factor_bits, f32.accumulator.unit(64), f32.result_unit) == (24, 2**-24, 2**-24)

@@ -19,6 +19,8 @@ from gemmbench.planning.source_tree import (
     hash_sources,
     identify_sources,
     is_complete,
+    name_version,
+    read_version,
 )
 
 ROOT = data_folder("cuda").parent
@@ -60,7 +62,9 @@ def repository(tmp_path, git, monkeypatch):
     for module in (files, source_tree):
         monkeypatch.setattr(module, "_PACKAGE", root / "gemmbench")
     monkeypatch.delenv("GEMMBENCH_REVISION", raising=False)
-    return root
+    read_version.cache_clear()
+    yield root
+    read_version.cache_clear()  # the version of that repository
 
 
 def test_a_folder_has_the_hash_that_git_gives_it(tmp_path, git):
@@ -147,9 +151,53 @@ def test_without_git_and_without_a_name_the_revision_is_unknown(repository):
     assert identify_sources().revision == "" and identify_sources().tree
 
 
+@pytest.mark.parametrize(
+    ("described", "version"),
+    [
+        ("v0.2.0", "0.2.0"),
+        ("v0.2.0+", "0.2.0+changed"),
+        ("v0.2.0-35-g1a2b3c4d5e6f", "0.2.0.post35+g1a2b3c4d5e6f"),
+        ("v0.2.0rc1-1-g1a2b3c4d5e6f+", "0.2.0rc1.post1+g1a2b3c4d5e6f.changed"),
+        ("1a2b3c4d5e6f", "0+g1a2b3c4d5e6f"),
+        ("1a2b3c4d5e6f" * 3 + "7890+", "0+g1a2b3c4d5e6f.changed"),
+        ("", "0+unknown"),
+        ("+", "0+unknown"),
+        ("main", "0+unknown"),
+        ("v0.2.0-35", "0+unknown"),
+        ("v0.2.0abcdef1-", "0+unknown"),
+    ],
+)
+def test_a_version_follows_from_the_tag(described, version):
+    assert name_version(described) == version
+
+
+def test_the_version_is_that_of_the_newest_tag_with_a_v(git, repository):
+    git("tag", "nightly")
+    commit = git("rev-parse", "--short=12", "HEAD")
+    versions = [read_version.__wrapped__()]
+    git("tag", "v0.2.0")
+    versions += [read_version.__wrapped__()]
+    write(repository, "cuda/new.cu")
+    versions += [read_version.__wrapped__()]
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "two")
+    versions += [read_version.__wrapped__()]
+    later = git("rev-parse", "--short=12", "HEAD")
+    assert versions == [f"0+g{commit}", "0.2.0", "0.2.0+changed", f"0.2.0.post1+g{later}"]
+
+
+def test_without_git_the_version_follows_from_the_revision_given_by_hand(repository, monkeypatch):
+    shutil.rmtree(repository / ".git")
+    assert read_version.__wrapped__() == "0+unknown"
+    monkeypatch.setenv("GEMMBENCH_REVISION", "1a2b3c4d5e6f")
+    assert read_version.__wrapped__() == "0+g1a2b3c4d5e6f"
+
+
 def test_a_wheel_knows_its_revision_and_notices_changes(git, repository, monkeypatch):
+    git("tag", "v0.2.0")
     built, name = describe_build(), git("rev-parse", "--short=12", "HEAD")
     assert built == {
+        "version": "0.2.0",
         "revision": name,
         "tree": find_tree(repository, "HEAD"),
         "benchmarks": git("rev-parse", "HEAD:benchmarks"),
@@ -161,6 +209,7 @@ def test_a_wheel_knows_its_revision_and_notices_changes(git, repository, monkeyp
         shutil.rmtree(repository / folder)
     write(repository, "gemmbench/data/built.json", json.dumps(built))
     assert (identify_sources().revision, identify_sources().tree) == (name, built["tree"])
+    assert read_version.__wrapped__() == "0.2.0"
     write(repository, "gemmbench/data/cuda/one.txt", "new")
     assert identify_sources().revision == f"{name}+"
     monkeypatch.setenv("GEMMBENCH_REVISION", name)

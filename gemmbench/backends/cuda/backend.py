@@ -26,11 +26,13 @@ from gemmbench.backends.cuda.launchers import Launcher, count_workspace
 from gemmbench.backends.cuda.library_variants import CUBLASLT
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.python_functions import PythonFunction
+from gemmbench.backends.cuda.python_modules import copy_module
 from gemmbench.backends.cuda.system import device, nvml
 from gemmbench.backends.cuda.transfer_jobs import CudaJob, HostBuffer
+from gemmbench.backends.cuda.triton_compiler import TRITON, compile_kernels
 from gemmbench.backends.cuda.window import Calls, WindowTimer, queue_in_turn
 from gemmbench.backends.jobs import JobStep
-from gemmbench.errors import BuildError, DeviceError, NotOffered
+from gemmbench.errors import BuildError, DeviceError, DeviceLost, NotOffered, PlanError
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
@@ -220,6 +222,30 @@ class CudaBackend:
         at = cast(DeviceMemory, memory).address + step.sets[0]["C"]
         result, known = (at, step.plan.problem.operand_bytes("C")), self._note_binding(step)
         return lane.bind(step.loaded, calls, result, known, graph, turns, rotation)
+
+    def compile_together(self, rows: Sequence[Sequence[Step]], memory: Memory) -> None:
+        """See CompilingBackend: compiles what a function launches with Triton. A copy of its module is used for that.
+
+        Whatever the module keeps from these calls is then lost, as it should be: they compute nothing.
+        """
+        variant = rows[0][0].plan.variant
+        if TRITON not in variant.packages or variant.python.setup:
+            return
+        try:
+            with copy_module(variant):
+                function = self._choose_lane(variant).load(variant)
+                steps = [replace(step, loaded=function) for step, *_ in rows]
+                compile_kernels([partial(self._call_once, step, memory) for step in steps])
+        except DeviceLost:
+            raise
+        except PlanError:  # found again when it is bound
+            return
+
+    def _call_once(self, step: Step, memory: Memory) -> None:
+        with translate_errors((self._cuda.Error,), step.plan.variant.name):
+            calls = _step_calls(step, memory)
+            calls.queue[0]()
+            calls.function.release()
 
     def _find_overlap(self, steps: Sequence[Step], calls: Calls) -> str:
         """Find out whether products overlap if code launches its own kernels.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from typing import Any
@@ -153,8 +153,8 @@ class DeviceArray:
         """Return an operand at an address, as stored or with the dimensions `axes`, such as N, K, L."""
         operand = problem.operand(name)
         if not axes:
-            strides: tuple[int, ...] = (operand.shape[-1] + operand.padding, 1) if operand.padding else ()
-            return cls(address, operand.shape, operand.storage.name, device, strides)
+            packed = cls.at(address, operand.shape, operand.storage, device)
+            return replace(packed, strides=(operand.shape[-1] + operand.padding, 1)) if operand.padding else packed
         rows, columns = _NAMES[name][:: -1 if {"A": problem.trans_a, "B": problem.trans_b}.get(name) else 1]
         sizes = {"M": problem.M, "N": problem.N, "K": problem.K, "L": problem.count}
         steps = {rows: problem.leading(name), columns: 1, "L": problem.stride(name)}

@@ -47,6 +47,19 @@ def forget_module(variant: Variant) -> None:
     sys.modules.pop(_name_module(variant), None)
 
 
+@contextmanager
+def copy_module(variant: Variant) -> Iterator[None]:
+    """Let load_module run a module anew in the `with` block. Afterwards, it is what it was before."""
+    name = _name_module(variant)
+    kept = sys.modules.pop(name, None)
+    try:
+        yield
+    finally:
+        sys.modules.pop(name, None)
+        if kept is not None:
+            sys.modules[name] = kept
+
+
 def _import_library(name: str) -> None:
     """Import PyTorch or CuPy before the module runs, so that its code is known. The module says if it is missing."""
     with suppress(ImportError):

@@ -8,6 +8,7 @@ the function does not write then cannot hold an old result.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -141,6 +142,11 @@ class ReturnedArrays:
     _views: dict[int, Any] = field(default_factory=dict)
     _pools: object = None
 
+    def __post_init__(self) -> None:
+        """Sort the operands, of which there are thousands for a small problem."""
+        self._sorted = sorted(self.inputs, key=lambda each: each.start)
+        self._starts = [each.start for each in self._sorted]
+
     @property
     def _arrays(self) -> _Torch | _Cupy:
         module = sys.modules[self.library]
@@ -188,7 +194,7 @@ class ReturnedArrays:
 
     def find_last(self) -> int:
         """Return the address of the last result. Raises LaunchError as `copy_to_targets` does."""
-        number, result = list(self._held.items())[-1]
+        number, result = next(reversed(self._held.items()))
         return self.find_address(number, result)
 
     def find_address(self, number: int, result: object) -> int:
@@ -210,10 +216,12 @@ class ReturnedArrays:
         steps = zip(facts.shape, facts.strides, strict=True)
         if 1 + sum((size - 1) * step for size, step in steps) < prod(facts.shape):
             raise LaunchError("returned an array whose elements share memory; return one with memory for each element")
-        for each in self.inputs:
-            if facts.address < each.end and each.start < facts.address + self.nbytes:
-                advice = "leave out `returns`" if each.name == "C" else "allocate the result"
-                raise LaunchError(f"returned the memory of its argument {each.name}; {advice}")
+        # The last operand that begins before the end of the result: those before it end before it begins.
+        place = bisect_left(self._starts, facts.address + self.nbytes) - 1
+        if place >= 0 and facts.address < self._sorted[place].end:
+            name = self._sorted[place].name
+            advice = "leave out `returns`" if name == "C" else "allocate the result"
+            raise LaunchError(f"returned the memory of its argument {name}; {advice}")
         return facts.address
 
     def _check_distinct(self, results: dict[int, Any]) -> None:

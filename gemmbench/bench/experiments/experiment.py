@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import cast
 
-from gemmbench.backends.base import Artifact, Backend, ProfilableExecutable
+from gemmbench.backends.base import Artifact, Backend, CompilingBackend, ProfilableExecutable
 from gemmbench.backends.sources import describe_packages
 from gemmbench.bench.estimate import count_fixed_bytes
 from gemmbench.bench.experiments.batch import ChainBatch
@@ -25,6 +25,7 @@ from gemmbench.bench.operands.operand_values import make_inputs, make_operands
 from gemmbench.bench.operands.scratch import Scratch, find_room, size_workspaces
 from gemmbench.bench.record import Record
 from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan, level_workspaces
 
 _SHARE_OF_FREE = 0.95
@@ -74,6 +75,7 @@ class DeviceExperiment:
 
     def _run(self, setup: Setup) -> None:
         self._allocate_scratch()
+        self._compile_together(setup)
         if not self.batch.is_short_load:
             verification = Verification(self.context, self.backend, setup.arena, setup.bind_first_set)
             verification.run(self.alive, self.workload.make_cases(self.batch.policy.seed))
@@ -123,6 +125,22 @@ class DeviceExperiment:
         for trial in self.trials:
             packages = (describe_packages(step.variant) for step in trial.chain.steps if step.variant.is_python)
             trial.libraries = dict(libraries, **dict(item for each in packages for item in each.items()))
+
+    def _compile_together(self, setup: Setup) -> None:
+        """Let the back end compile in parallel what several configurations of a function compile in their first calls.
+
+        If this hangs or ends the process, it is the fault of the first of them.
+        """
+        if not isinstance(self.backend, CompilingBackend):
+            return
+        together: dict[Variant, list[Trial]] = {}
+        for trial in self.alive:
+            if trial.chain.compiles_when_bound:
+                together.setdefault(trial.chain.steps[0].variant, []).append(trial)
+        for trials in together.values():
+            if len(trials) > 1:
+                with self.context.announce_row(trials[0].number, compiles=True):
+                    self.backend.compile_together(list(map(setup.make_first_steps, trials)), setup.arena.memory)
 
     def _measure_accuracy(self, setup: Setup) -> None:
         """Count the inputs that each row classifies correctly, if the labels are known."""

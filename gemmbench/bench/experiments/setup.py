@@ -55,6 +55,11 @@ class Setup:
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
         return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, None, change=change)
 
+    def make_first_steps(self, trial: Trial) -> list[Step]:
+        """Return the steps of a trial on the first operand set."""
+        assert trial.scratch is not None, "it is loaded"
+        return self.arena.make_steps(trial.chain.steps, trial.loaded, trial.scratch, rotates=False)
+
     def _bind(
         self,
         trial: Trial,
@@ -69,10 +74,11 @@ class Setup:
         steps = self.arena.make_steps(chain.steps, trial.loaded, trial.scratch, rotates=rotation is not None)
         steps = [change(step) for step in steps] if change else steps
         memory, graph = self.arena.memory, chain.graph
+        name = f"{chain.name} changed" if change else chain.name  # what that prints is not the row's output
         # Binding may launch: a library may time its choices, recording a graph launches, and a Python function
         # compiles.
         with self.context.announce_row(trial.number, chain.compiles_when_bound):
-            bound = self.backend.bind(chain.name, steps, memory, graph=graph, mode=mode, rotation=rotation, turns=turns)
+            bound = self.backend.bind(name, steps, memory, graph=graph, mode=mode, rotation=rotation, turns=turns)
         trial.choice, trial.overlap, trial.no_graph = bound.choice, bound.overlap, trial.no_graph or bound.no_graph
         trial.setup_seconds = bound.setup_seconds
         return AnnouncedExecutable(bound, trial.number, self.context.announce)

@@ -1,14 +1,17 @@
 """Fits the constants of a pick's candidates to surveyed times, and judges picks at shapes left out of the fit.
 
-The fit is non-negative least squares of relative errors by cyclic coordinate descent, in which times far from the fit
-count less (Cauchy weights). Each constant is drawn towards its default, which the times of all candidates of the same
-variant scale first, so a few times cannot lead a candidate astray.
+Constants of each candidate are fitted by non-negative least squares of relative errors with cyclic coordinate descent.
+Each is drawn towards its default, which the times of all candidates of the same variant scale first, so a few times
+cannot lead a candidate astray. Constants that candidates share are fitted by least squares of the logarithms of times
+with the method of Levenberg and Marquardt, so the estimate need not be linear in them. In both, times far from the fit
+count less (Cauchy weights).
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,12 +32,17 @@ UNIT = 1e-12
 """Seconds of one unit of an estimate."""
 _PROBE = 10**6
 """A cost large enough that rounding to whole numbers does not remove its share of an estimate."""
-_FAR = 0.08
-"""From this relative error on, a time counts less."""
+_FAR, _ROUGH = 0.08, 0.25
+"""From this relative error on, a time counts less: in the fit of a candidate, and of all candidates of a variant."""
 _PULL = 0.5
 """The default of a constant counts as much as this many times."""
 _ROUNDS, _PASSES, _STILL = 6, 2000, 1e-7
 _NONLINEAR = 0.05
+_STEP, _MOST_STEPS, _DAMPING, _LEAST_GAIN = 0.05, 25, 0.01, 1e-3
+_SLOW = 3.0
+"""A candidate that takes this many times the shortest time is no rival there, so its time says little."""
+_MOST_TIMES = 4000
+"""Of the times of a variant whose candidates share constants, at most this many are used."""
 
 
 def is_held_out(problem: Problem, share: float, seed: int) -> bool:
@@ -136,6 +144,10 @@ def fit_costs(
     found: list[RegionCosts] = []
     for precision in dict.fromkeys(shape.problem.precision_name for shape in shapes):
         mine = [shape for shape in shapes if shape.problem.precision_name == precision]
+        shared = _fit_shared(variant, target, mine)
+        if shared:
+            known = {pick.candidate for pick in variant.picks if pick.shares_costs}
+            found.append(RegionCosts(precision, "", {**shared, **{name: None for name in wrong if name in known}}))
         regions = _collect_regions(variant, target, mine)
         for name, scales in _fit_scales(regions.values()).items():
             for region in regions.values():
@@ -143,8 +155,82 @@ def fit_costs(
         for kind, region in regions.items():
             if any(each.times for each in region.data.values()) or any(name in wrong for name in region.picks):
                 costs = {name: None if name in wrong else _name_costs(region, name) for name in region.picks}
-                found.append(RegionCosts(precision, kind, costs))
+                together = found.pop().costs if shared and not kind else {}
+                found.append(RegionCosts(precision, kind, {**costs, **together}))
     return found
+
+
+def _fit_shared(
+    variant: Variant, target: Target, shapes: Sequence[SurveyedShape]
+) -> dict[Candidate, Mapping[str, int]]:
+    """Return the constants of each variant whose candidates share them, if it has times."""
+    rivals: dict[str, list[_Rival]] = {}
+    for shape in shapes:
+        names = collect_names(variant, shape.problem, target)
+        picks = _list_rivals(variant, names, shape)
+        best = min((shape.times[pick.candidate] for pick in picks), default=0.0)
+        for pick in picks:
+            seconds = shape.times[pick.candidate]
+            if pick.shares_costs and seconds < _SLOW * best:
+                rivals.setdefault(pick.variant, []).append(_Rival(pick, names, seconds / UNIT, best / seconds))
+    return {each[0].pick.costs_key[1]: _fit_rivals(variant, each) for each in rivals.values()}
+
+
+@dataclass(frozen=True)
+class _Rival:
+    """The time of a candidate for a problem with these names, and how much it counts: 1 for the fastest."""
+
+    pick: Pick
+    names: Names
+    time: float
+    weight: float
+
+
+def _fit_rivals(variant: Variant, rivals: list[_Rival]) -> Mapping[str, int]:
+    """Return the constants with which the estimates of a variant's candidates are nearest to their times."""
+    if len(rivals) > _MOST_TIMES:
+        rivals = random.Random(len(rivals)).sample(rivals, _MOST_TIMES)
+    pick = rivals[0].pick
+    defaults = evaluate_costs(variant, pick, rivals[0].names)
+    times, counts = (np.array([getattr(each, name) for each in rivals]) for name in ("time", "weight"))
+
+    def name_costs(logarithms: Array) -> dict[str, int]:
+        values = (round(float(f"{math.exp(each):.3g}")) for each in logarithms)
+        return dict(zip(defaults, values, strict=True))
+
+    def find_errors(logarithms: Array) -> Array:
+        fitted = {pick.costs_key: name_costs(logarithms)}
+        estimates = [max(1, estimate_time(variant, each.pick, each.names, fitted)) for each in rivals]
+        return np.asarray(np.log(np.array(estimates, float)) - np.log(times))
+
+    prior = np.log(np.maximum(1.0, np.array(list(defaults.values()), float)))
+    found, damping = prior.copy(), _DAMPING
+
+    def find_cost(errors: Array, logarithms: Array) -> float:
+        far = np.log1p((errors / _ROUGH) ** 2) * _ROUGH**2
+        return float(counts @ far + _ROUGH**2 * _PULL * np.sum((logarithms - prior) ** 2))
+
+    errors = find_errors(found)
+    cost = find_cost(errors, found)
+    for _ in range(_MOST_STEPS):
+        slopes = np.column_stack([(find_errors(found + step) - errors) / _STEP for step in _STEP * np.eye(len(found))])
+        weights = counts / (1 + (errors / _ROUGH) ** 2)
+        pull = _ROUGH**2 * _PULL
+        normal = slopes.T @ (weights[:, None] * slopes) + pull * np.eye(len(found))
+        aims = -slopes.T @ (weights * errors) - pull * (found - prior)
+        while damping < 1 / _STILL:
+            step = np.clip(np.linalg.solve(normal + damping * np.diag(np.diag(normal)), aims), -1, 1)
+            tried = find_errors(found + step)
+            if (now := find_cost(tried, found + step)) < cost:
+                break
+            damping *= 4
+        else:
+            break
+        gain, found, errors, cost = cost - now, found + step, tried, now
+        damping = max(damping / 4, _STILL)
+        if gain < _LEAST_GAIN * cost:
+            break
+    return name_costs(found)
 
 
 def _name_costs(region: _Region, candidate: Candidate) -> dict[str, int]:
@@ -160,7 +246,7 @@ def _collect_regions(variant: Variant, target: Target, shapes: Sequence[Surveyed
     names = collect_names(variant, shapes[0].problem, target)
     precision = shapes[0].problem.precision_name
     for pick in variant.picks:
-        if pick.estimate is None or pick.code is None or precision not in pick.code.precisions:
+        if pick.estimate is None or pick.shares_costs or pick.code is None or precision not in pick.code.precisions:
             continue
         region = regions.setdefault(pick.region, _Region())
         if pick.candidate not in region.picks:
@@ -172,6 +258,8 @@ def _collect_regions(variant: Variant, target: Target, shapes: Sequence[Surveyed
     for shape in shapes:
         names = collect_names(variant, shape.problem, target)
         for pick in _list_rivals(variant, names, shape):
+            if pick.shares_costs:
+                continue
             region = regions[pick.region]
             try:
                 base, terms = list_terms(variant, pick, names)

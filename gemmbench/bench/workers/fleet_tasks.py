@@ -29,8 +29,8 @@ from gemmbench.errors import BuildError, DeviceError, GemmbenchError, PlanError
 from gemmbench.planning.files import is_file
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.source_tree import read_version
 from gemmbench.planning.sweeps.run_request import TimeLimits
-from gemmbench.version import __version__
 
 Kind = tuple[str, int, int]
 """The name, compute capability and number of multiprocessors.
@@ -50,7 +50,7 @@ class WorkerFacts:
     host: str
     machine: Machine | None
     fault: str = ""
-    gemmbench: str = __version__
+    gemmbench: str = field(default_factory=read_version)
     python: str = field(default_factory=platform.python_version)
 
     @property

@@ -13,6 +13,7 @@
         sgemm_small:
           BM=16 BN=64 BK=16: {start: 736, each: 4740}
 
+A variant whose candidates share their constants has these instead of candidates, outside regions: `start: 736`.
 Instead of `costs`, `same_as: nvidia-h100` takes those of another card. A candidate that is not listed keeps the
 defaults of the manifest. One whose results were wrong has the word `wrong` for its constants, and is not picked. The
 file is read when a pick is planned for its card.
@@ -87,6 +88,12 @@ def read_costs_files(kernel: Path) -> tuple[CostsFile, ...]:
 def check_parameters(variant: Variant, pick: Pick, declared: Sequence[str]) -> None:
     """Raise SpecError for a name in the model of a candidate that is none of its parameters `declared`."""
     known = {*_KNOWN, *declared, *(name for name, _ in pick.costs)}
+    for cost, default in pick.costs if pick.shares_costs else ():
+        if read := next((name for name in default.names if name in declared), None):
+            message = (
+                f"costs.{pick.variant}.{cost}: reads {read}, but all candidates share it; let `estimates` read {read}"
+            )
+            raise SpecError(variant.path, default.line, message)
     for expression in (*(default for _, default in pick.costs), *((pick.estimate,) if pick.estimate else ())):
         for name in expression.names:
             if name not in known:
@@ -157,11 +164,20 @@ class _CostsReader:
                 raise self.document.error_at(at, message)
             if not isinstance(configurations, dict):
                 raise self.document.error_at(at, f"{name}: write lines such as `BM=64 BN=64: {{start: 900}}`")
+            pick, shared = self.picks[name], {}
+            if pick.shares_costs and written.region:
+                message = f"{name}: its candidates share their constants in all regions; list it without `region`"
+                raise self.document.error_at(at, message)
             for text, values in configurations.items():
-                candidate = name, self.read_configuration((*at, text), text, self.picks[name])
+                if pick.shares_costs and values != _WRONG:
+                    shared[text] = values
+                    continue
+                candidate = name, self.read_configuration((*at, text), text, pick)
                 if candidate in costs:
                     raise self.document.error_at((*at, text), f"{name} {text}: listed twice; keep one of them")
-                costs[candidate] = self.read_values((*at, text), values, self.picks[name])
+                costs[candidate] = self.read_values((*at, text), values, pick)
+            if pick.shares_costs:
+                costs[pick.costs_key[1]] = self.read_values(at, shared, pick)
         for precision in written.precisions:
             yield RegionCosts(precision, written.region, costs)
 
@@ -216,7 +232,10 @@ def _format_candidates(costs: Mapping[Candidate, Mapping[str, int] | None], orde
     lines = ["  candidates:\n"]
     for name in dict.fromkeys(name for name, _ in costs):
         lines.append(f"    {name}:\n")
+        lines += [f"      {cost}: {value}\n" for cost, value in (costs.get((name, ())) or {}).items()]
         for values, each in ((dict(values), each) for (other, values), each in costs.items() if other == name):
+            if (name, ()) in costs and each is not None:
+                continue
             text = " ".join(f"{key}={values[key]}" for key in orders[name]) or _NO_PARAMETERS
             written = ", ".join(f"{cost}: {value}" for cost, value in (each or {}).items())
             lines.append(f"      {text}: {_WRONG}\n" if each is None else f"      {text}:\n        {{{written}}}\n")

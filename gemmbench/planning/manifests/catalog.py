@@ -47,7 +47,7 @@ def is_kernel_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def _has_manifest(text: str) -> bool:
+def _has_header(text: str) -> bool:
     """Return whether C++ text begins with a manifest."""
     return _HEADER.match(text) is not None
 
@@ -135,9 +135,9 @@ _FILE_KEY = re.compile(r"^file:([^#\n]+)", re.MULTILINE)
 _DOCSTRING_KEY = re.compile(r"^(?:[rR]?[\"']+)?(?:summary|precisions|params):", re.MULTILINE)
 
 
-def _has_any_manifest(path: Path, text: str) -> bool:
+def has_manifest(path: Path, text: str) -> bool:
     """Return whether a file of code has a manifest."""
-    return _has_python_manifest(text) if path.suffix == ".py" else _has_manifest(text)
+    return _has_python_manifest(text) if path.suffix == ".py" else _has_header(text)
 
 
 def _has_python_manifest(text: str) -> bool:
@@ -174,7 +174,7 @@ def _is_variant(path: Path, described: set[Path]) -> bool:
     if path.suffix == ".py":
         return _has_python_manifest(_read_text(path) or "summary:")
     text = _read_text(path) if follow_links(path) in described else None
-    return text is None or _has_manifest(text)
+    return text is None or _has_header(text)
 
 
 def _read_text(path: Path) -> str | None:
@@ -187,7 +187,7 @@ def _read_text(path: Path) -> str | None:
 
 def _lacks_manifest(path: Path) -> bool:
     """Return whether a code file next to kernels is not a variant, such as the `main.cu` of another program."""
-    return path.suffix in (".cu", ".cpp") and not _has_manifest(_read_text(path) or "/*---\n---*/")
+    return path.suffix in (".cu", ".cpp") and not _has_header(_read_text(path) or "/*---\n---*/")
 
 
 def _explain_clash(name: str, path: Path, other: Path) -> SpecError:
@@ -346,7 +346,7 @@ class Catalog:
     def _read_path(self, name: str) -> Variant:
         """Return the variant of the file that a path names. The file may need a draft."""
         path, kernel = self._paths[name], _split_kernel(name)[1]
-        if self._draft and path.suffix in _CODE and not _has_any_manifest(path, text := read_code_file(path)):
+        if self._draft and path.suffix in _CODE and not has_manifest(path, text := read_code_file(path)):
             _check_end(text, display_path(path))
             return self._draft(path, kernel)
         if kernel:

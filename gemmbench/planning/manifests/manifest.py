@@ -73,7 +73,7 @@ _RESERVED = {
     "TRANS_B",
     "MANY",
     "GROUPS",
-    *PER_TENSOR.macros,
+    *PER_TENSOR.list_macros(),
 }
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
@@ -154,7 +154,7 @@ class ManifestReader:
             tile=self.read_tile(sections),
             tensor_maps=self.read_tensor_maps(sections),
             maps_by_value=self.manifest.maps_by_value,
-            picks=sections.read_picks(manifest.pick, manifest.estimates, manifest.costs),
+            picks=sections.read_picks(manifest.pick, manifest.estimates, manifest.costs, manifest.shared_costs),
             sass=SectionReader(self.document, (*manifest.params, *SASS_NAMES)).read_expressions(
                 ("sass",), manifest.sass
             ),

@@ -121,6 +121,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             variant's parameters, `BYTES`, `BYTES_C`, `PROMOTED_EVERY`, the device and the speed of the card.
             A file NAME.costs/CARD.yaml next to the kernel, which `gemmbench tune --survey` writes, has other
             values for a card.
+        shared_costs: The variants in `costs` of which all candidates have the same constants, whose defaults then
+            read no parameters. The others have constants for each candidate.
         sass: Conditions on the machine code of the hottest loop, one expression per line. `gemmbench inspect
             --sass-mix` checks them.
         accesses: Conditions on the costs of its loads and stores, one expression per line. `gemmbench inspect
@@ -131,7 +133,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         packages: Packages that a `.py` file imports, such as `[torch, triton]`. If one is not installed, its
             rows are skipped. The results file has their versions.
         packages_from: A folder to import the packages from, relative to this manifest, as `pip install --target
-            FOLDER` fills it. It comes before the usual places.
+            FOLDER` fills it. It comes before the usual places, and lines of code in its `.pth` files are run.
         call: How to call a Python function, if not as `gemm(problem, A, B, C, stream, **params)`: a call such as
             `matmul(A, B)`, `kernel(A, B, out=C)` or `ModelNew().cuda()(A, B)`. It may read `A`, `B`, `C`, `alpha`,
             `beta`, `M`, `N`, `K`, `count`, `groups`, `offsets`, `scale_a`, `scale_b`, `stream`, `problem`, `prepared`,
@@ -188,6 +190,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     pick: list[PickFields] = []
     estimates: dict[str, dict[str, Text]] = {}
     costs: dict[str, dict[str, Text]] = {}
+    shared_costs: list[str] = []
     sass: list[str] = []
     accesses: list[str] = []
     product_class: str = msgspec.field(name="class", default="")

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Timer
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.files import LONGEST, display_path, is_file
+from gemmbench.planning.files import LONGEST, data_folder, display_path, is_file
 from gemmbench.planning.manifests.catalog import MARK, SUFFIXES, Catalog, find_named_here, is_path
 from gemmbench.planning.manifests.kernel_code import list_quoted_includes
 from gemmbench.planning.manifests.variant import Variant
@@ -191,7 +191,7 @@ def _read_from(name: str, revision: str, wanted: str, folders: Sequence[Path], h
     """Return the kernel `wanted` of a revision. Its files are written to `home`. `name` is the name in messages."""
     trees, reasons = _extract_all(folders, revision, home)
     if not trees:
-        raise UsageError(f"{name}: {'; '.join(reasons)}")
+        raise UsageError(f"{name}: {reasons[-1]}")
     catalog = Catalog([] if is_path(wanted) else [tree.files for tree in trees])
     if is_path(wanted):
         file = trees[0].files / Path(wanted).name
@@ -235,7 +235,7 @@ def list_kernels_at(revision: str, folders: Sequence[Path]) -> RevisionKernels:
     with TemporaryDirectory() as home:
         trees, reasons = _extract_all(folders, revision, Path(home))
         if not trees:
-            raise UsageError("; ".join(reasons))
+            raise UsageError(reasons[-1])
         return RevisionKernels(Catalog([tree.files for tree in trees]).names, trees[-1].commit)
 
 
@@ -265,7 +265,10 @@ def _restore_path(path: str, trees: Sequence[_Tree]) -> str:
 
 
 def _extract_all(folders: Sequence[Path], revision: str, home: Path) -> tuple[list[_Tree], list[str]]:
-    """Write the kernels of a revision below `home`. Also returns the reasons for folders where that was impossible."""
+    """Write the kernels of a revision below `home`. Also returns the reasons for folders where that was impossible.
+
+    The last folder is that of the user, so if all fail, its reason is the one to give.
+    """
     attempts = [_extract(folder, revision, home / str(number)) for number, folder in enumerate(folders)]
     trees = [tree for tree in attempts if isinstance(tree, _Tree)]
     return trees, [reason for reason in attempts if isinstance(reason, str)]
@@ -274,6 +277,8 @@ def _extract_all(folders: Sequence[Path], revision: str, home: Path) -> tuple[li
 def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
     """Write the kernels that the folder had at a revision to `files`, or return the reason why that is impossible."""
     if reason := explain_unreadable(folder):
+        if folder == data_folder("cuda"):  # of an installed gemmbench
+            return f"{reason}; name the folder of your own kernels with --kernels"
         return f"{reason}; commit its files first"
     commit = find_commit(folder, revision)
     if not commit:

@@ -8,6 +8,7 @@ import math
 import re
 import reprlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -303,10 +304,12 @@ class SectionReader:
         rows: Sequence[PickFields],
         estimates: Mapping[str, Mapping[str, Text]],
         costs: Mapping[str, Mapping[str, Text]],
+        shared: Sequence[str],
     ) -> tuple[Pick, ...]:
         """Read the rows of `pick` in order.
 
-        `estimates` has the named expressions of each variant, and `costs` its constants with their defaults.
+        `estimates` has the named expressions of each variant, and `costs` its constants with their defaults. All
+        candidates of those in `shared` have the same ones.
         """
         for index, row in enumerate(rows[:-1]):
             if row.when is None and not row.candidates:
@@ -317,7 +320,15 @@ class SectionReader:
             if name not in estimates:
                 message = f"costs.{name}: `estimates` has no expressions for {name} that could read them; remove it"
                 raise self.document.error_at(("costs", name), message)
-        picks = [pick for index, row in enumerate(rows) for pick in self._read_row(index, row, models)]
+        for place, name in enumerate(shared):
+            if name not in costs:
+                message = f"shared_costs: `costs` has no constants of {name}{nearest(name, costs)}; remove it"
+                raise self.document.error_at(("shared_costs", place), message)
+        picks = [
+            replace(pick, shares_costs=pick.estimate is not None and pick.variant in shared)
+            for index, row in enumerate(rows)
+            for pick in self._read_row(index, row, models)
+        ]
         estimated = {pick.variant for pick in picks if pick.estimate}
         for name in estimates:
             if name not in estimated:

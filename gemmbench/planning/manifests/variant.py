@@ -199,6 +199,7 @@ class Pick:
     Without `when`, it takes all remaining problems. `params` are the values that differ from the defaults. A candidate
     has an `estimate` of its time, computed from its parameters, its constants and the problem. `costs` are the
     constants by name, as expressions for a card for which none were fitted; those that were are listed under `region`.
+    With `shares_costs`, all candidates of the variant have the same constants, in all regions.
     `row` is the number of the row of `pick`, and `line` its line. The catalog fills in `code`.
     """
 
@@ -210,6 +211,7 @@ class Pick:
     region: str = ""
     row: int = field(default=0, compare=False)
     line: int = field(default=0, compare=False)
+    shares_costs: bool = False
     code: Variant | None = None
 
     @cached_property
@@ -222,6 +224,11 @@ class Pick:
     def candidate(self) -> Candidate:
         """The variant and its configuration."""
         return self.variant, tuple(sorted(self.values.items()))
+
+    @property
+    def costs_key(self) -> tuple[str, Candidate]:
+        """Under which its fitted constants are listed: its region and itself, or no region and no configuration."""
+        return ("", (self.variant, ())) if self.shares_costs else (self.region, self.candidate)
 
 
 Candidate = tuple[str, tuple[tuple[str, int], ...]]

@@ -128,7 +128,9 @@ def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: 
     where = f"({variant.cite_line(launch.block[0].line)})"
     if not 1 <= geometry.threads <= _MOST_THREADS or min(geometry.block) < 1:
         raise Excluded(f"a block of {geometry.threads} threads; a block may have 1 to {_MOST_THREADS} {where}")
-    if any(not 1 <= count <= most for count, most in zip(geometry.grid, _MOST_BLOCKS, strict=True)):
+    if min(geometry.grid) < 1:
+        raise Excluded(f"a grid of {_join_by_x(geometry.grid)} blocks computes nothing {where}")
+    if any(count > most for count, most in zip(geometry.grid, _MOST_BLOCKS, strict=True)):
         raise Excluded(f"a grid of {_join_by_x(geometry.grid)} blocks exceeds the device's limits {where}")
     if not 0 <= geometry.shared <= target.smem:
         line = launch.shared.line

@@ -209,9 +209,9 @@ def estimate_time(variant: Variant, pick: Pick, names: Names, fitted: FittedCost
     """Return the estimated time of a candidate in picoseconds. Raises Excluded."""
     assert pick.estimate is not None, "only candidates have one"
     own = {**names, **pick.values}
-    fit = pick.region, pick.candidate
-    costs = fitted[fit] if fit in fitted else evaluate_costs(variant, pick, own)
-    if costs is None:
+    place = pick.costs_key
+    costs = fitted[place] if place in fitted else evaluate_costs(variant, pick, own)
+    if costs is None or fitted.get(("" if pick.shares_costs else pick.region, pick.candidate), costs) is None:
         raise Excluded(f"{pick.variant}: its results were wrong when candidates were surveyed on this card")
     return evaluate(variant, pick.estimate, {**own, **costs})
 

@@ -225,7 +225,8 @@ class Plan:
         sums = problem.precision.accumulator
         promotion = [("PROMOTED_EVERY", str(sums.promoted_every))] if sums.loses_bits else []
         if scales := problem.precision.scales:
-            promotion += [(name, str(value)) for name, value in scales.macros.items()]
+            macros = scales.list_macros(self.variant.call.column_major)
+            promotion += [(name, str(value)) for name, value in macros.items()]
         if self.is_pass:
             layout.append(("EPILOGUE", write_steps(self.fused)))
         fused = [(name.upper(), str(int(name in self.fused))) for name in self.variant.epilogue]

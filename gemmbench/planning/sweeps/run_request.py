@@ -327,8 +327,8 @@ class Selection:
         text=lambda sizes: read_sizes(sizes).text,
         metavar="SIZES",
         heading=PROBLEM,
-        help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512; 64*512 is a batch of 64, "
-        "512+0+33x768x512 groups of 512, 0 and 33 rows.",
+        help="1024,4096 are cubes, 1024x768x512 is M x N x K, 512:4096:512 are cubes from 512 to 4096 in steps of "
+        "512, 64*512 is a batch of 64, 512+0+33x768x512 groups of 512, 0 and 33 rows.",
         in_python='1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as "512:4096:512".',
     )
     precisions: tuple[str, ...] = option(

@@ -57,3 +57,11 @@ def test_equal_arrays_are_one_key_and_a_copy_and_another_device_are_refused():
 def test_a_problem_names_what_a_function_may_ask():
     problem = GemmProblem.of(Problem(3, 4, 5, "tn", "bf16", 2.0, -1.0))
     assert problem == GemmProblem(3, 4, 5, 2.0, -1.0, "bf16", True, False)
+
+
+def test_rows_with_padding_have_strides():
+    problem = Problem(140, 150, 300, "nt", "e4m3_blocks")
+    scale_a, scale_b = (DeviceArray.of(problem, name, (), 512, 0) for name in ("scale_a", "scale_b"))
+    assert (scale_a.shape, scale_a.strides, scale_a.dtype) == ((3, 140), (), "float32")
+    assert (scale_b.shape, scale_b.strides) == ((2, 3), (4, 1))
+    assert scale_b.__cuda_array_interface__["strides"] == (16, 4)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.cuda import python_modules, window
-from gemmbench.backends.cuda.python_modules import explain_errors, forget_module, load_module
+from gemmbench.backends.cuda.python_modules import copy_module, explain_errors, forget_module, load_module
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.variant import PythonCall
 
@@ -35,6 +35,19 @@ def test_a_module_runs_once_for_all_rows_until_it_is_forgotten(make_function):
     assert load_gemm(variant) is gemm
     assert load_gemm(make_function(TEXT + "\n")) is not gemm
     forget_module(variant)
+    assert load_gemm(variant) is not gemm
+
+
+def test_a_copy_of_a_module_is_run_anew_and_leaves_the_first(make_function):
+    variant = make_function(TEXT)
+    gemm = load_gemm(variant)
+    with copy_module(variant):
+        copied = load_gemm(variant)
+        assert copied is not gemm and copied.__module__ == gemm.__module__
+    assert load_gemm(variant) is gemm
+    forget_module(variant)
+    with copy_module(variant):
+        load_gemm(variant)
     assert load_gemm(variant) is not gemm
 
 

@@ -68,6 +68,33 @@ def test_a_kernel_that_cannot_be_recorded_runs_launch_by_launch(measure, refusal
     assert sum(turns > 0 for turns in asked) == 1
 
 
+class CompilingFake(FakeBackend):
+    """Notes what is compiled together, and what is bound afterwards."""
+
+    def __init__(self):
+        super().__init__()
+        self.done = []
+
+    def compile_together(self, rows, memory):
+        self.done.append([(steps[0].plan.variant.name, steps[0].plan.config.values) for steps in rows])
+        assert memory is not None and all(len(steps[0].sets) == 1 for steps in rows)
+
+    def bind(self, name, *arguments, **options):
+        self.done.append(name)
+        return super().bind(name, *arguments, **options)
+
+
+def test_configurations_of_a_python_function_compile_together_before_they_are_bound(experiment, make_plan):
+    backend = CompilingFake()
+    python = {"kind": "python", "text": "import torch"}
+    tiles = [make_plan("tiles", PROBLEM, {"T": value}, **python) for value in (1, 2)]
+    plans = [tiles[0], make_plan("naive", PROBLEM), make_plan("single", PROBLEM, **python), tiles[1]]
+    records = experiment(plans=plans, problem=PROBLEM, backend=backend)
+    assert [record.status for record in records] == ["ok"] * 4
+    assert backend.done[0] == [("tiles", (("T", 1),)), ("tiles", (("T", 2),))]
+    assert {"tiles", "naive", "single"} == {*backend.done[1:]}
+
+
 def test_a_hot_kernel_repeats_two_sets_with_one_b(measure, watch_calls):
     stops = []
     watch_calls(FakeBackend, "bind", lambda self, name, steps, *_, **__: stops.append(steps[0].sets))

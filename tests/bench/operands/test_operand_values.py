@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemmbench.bench.operands import operand_values as module
-from gemmbench.bench.operands.operand_values import make_operands, round_factor
+from gemmbench.bench.operands.operand_values import make_operands, make_scaled_operands, round_factor
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import Problem
 
@@ -84,3 +84,22 @@ def test_rounding_to_tf32_keeps_eleven_bits_to_nearest_and_factors_of_its_proble
     for values in (data["A"], data["B"]):
         assert not (values.view(np.uint32) & 0x1FFF).any()
     assert (data["C"].view(np.uint32) & 0x1FFF).any()
+
+
+@pytest.mark.parametrize("name", ["e4m3_tensor_fast", "e4m3_rows", "e4m3_blocks"])
+@pytest.mark.parametrize("K", [128, 300, 8192])
+def test_sums_fill_the_bits_of_the_accumulator_where_only_scales_are_rounded(name, K):
+    problem = Problem(64, 64, K, "nt", name)
+    operands = make_scaled_operands(problem, 1)
+    a, b = (operands[factor].astype(np.float64) for factor in "AB")
+    depth = problem.precision.scales.depth or K
+    sums = np.stack([a[:, k : k + depth] @ b[:, k : k + depth].T for k in range(0, K // depth * depth, depth)])
+    assert 2**problem.precision.c.significand < np.abs(sums).max() < 2**problem.precision.accumulator.exact_bits
+    scales = np.concatenate([operands[each].reshape(-1) for each in ("scale_a", "scale_b")])
+    assert (scales.astype(np.float16) != scales).mean() > 0.9 and scales.min() >= 0.5 and scales.max() < 2
+
+
+def test_scales_are_small_powers_of_two_where_results_are_exact_and_1_where_all_numbers_are_alike():
+    problem = Problem(33, 65, 300, "nt", "e4m3_blocks")
+    assert set(np.unique(make_operands(problem, "ints", 1)["scale_a"])) == {1, 2}
+    assert set(np.unique(make_operands(problem, "ones", 1)["scale_b"])) == {1}

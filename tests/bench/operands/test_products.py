@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from gemmbench.bench.operands.products import find_products, split_products, view_factor, view_products
+from gemmbench.bench.operands.products import (
+    find_products,
+    split_products,
+    view_factor,
+    view_products,
+    view_scaled_factor,
+)
 from gemmbench.planning.problems import Problem
 
 GROUPS = Problem(9, 4, 3, "nt", groups=(0, 5, 0, 2, 2, 0))
@@ -49,3 +55,20 @@ def test_products_are_where_the_slices_say(problem):
         first += one.M
     assert b.all.shape == (len(problem.slices), problem.K, problem.N)
     assert b[1 % len(problem.slices)].max() < b[len(problem.slices) - 1].max() or len(problem.slices) == 1
+
+
+@pytest.mark.parametrize("layout", ["nt", "tn"])
+@pytest.mark.parametrize("name", ["e4m3_tensor", "e4m3_rows", "e4m3_blocks"])
+def test_each_element_of_a_factor_is_multiplied_with_the_scale_of_its_rows_and_k(name, layout):
+    problem = Problem(3, 130, 257, layout, name)
+    operands, scales = make_operands(problem), problem.precision.scales
+    scale_a, scale_b = operands["scale_a"] + 1, operands["scale_b"] + 1
+    operands |= {"A": np.ones_like(operands["A"]), "B": np.ones_like(operands["B"])}
+    operands |= {"scale_a": scale_a, "scale_b": scale_b}
+    a, b = (view_scaled_factor(problem, operands, name)[0] for name in "AB")
+    depth, rows, columns = scales.depth or 257, scales.rows or 3, scales.columns or 130
+    for line, k in ((0, 0), (2, 127), (1, 128), (2, 256)):
+        assert a[line, k] == scale_a[k // depth, line // rows]
+    for line, k in ((0, 0), (127, 128), (128, 127), (129, 256)):
+        place = (line // columns, k // depth) if columns > 1 and scales.depth else (k // depth, line // columns)
+        assert b[k, line] == scale_b[place]

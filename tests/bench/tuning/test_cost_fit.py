@@ -38,9 +38,9 @@ LIBRARY = ("cublas", ())
 def best(write_kernel):
     """A pick of three tiles of `small`, with a region for a K of at most 100 and a plain row for at most 8."""
 
-    def read(estimates=ESTIMATES, costs=COSTS, rows=ROWS):
+    def read(estimates=ESTIMATES, costs=COSTS, rows=ROWS, **keys):
         path = write_kernel("small.cu", params={"BM": "[32, 64, 128]"})
-        write_kernel("best.cu", **BARE, estimates=estimates, costs=costs, pick=rows)
+        write_kernel("best.cu", **BARE, estimates=estimates, costs=costs, pick=rows, **keys)
         return Catalog([path.parent]).get("best")
 
     return read
@@ -91,6 +91,48 @@ def test_a_few_times_move_constants_a_little_and_none_at_all_scale_the_defaults(
     one = collect(fit_costs(variant, GPU, survey(variant, 1, truth=twice, least=101)))
     assert all(evaluate < costs["each"] < twice[edge]["each"] * 1.2 for edge, costs in one.items()
                for evaluate in [2 * edge * edge])  # fmt: skip
+
+
+SHARED = {
+    "estimates": "\n  small:\n    tiles: cdiv(M, BM) * cdiv(N, BM)\n"
+    "    time: 1000 * start + max(1000 * wait, cell * BM * BM * K // 64 * cdiv(tiles, SMS))",
+    "costs": "\n  small: {start: 2000, wait: 1000, cell: 50}",
+    "shared_costs": "[small]",
+}
+
+
+def survey_shared(variant, count, truth, seed=1, noise=0.05):
+    source, shapes = random.Random(seed), []
+    key = variant.picks[-1].costs_key
+    for _ in range(count):
+        problem = Problem(*(source.randrange(32, 4000) for _ in "MN"), source.randrange(9, 400))
+        names = collect_names(variant, problem, GPU)
+        times = {
+            pick.candidate: estimate_time(variant, pick, names, {key: truth})
+            * UNIT
+            * source.uniform(1 - noise, 1 + noise)
+            for pick in variant.picks
+            if pick.estimate is not None
+        }
+        shapes.append(SurveyedShape(problem, "any", times))
+    return shapes
+
+
+def test_shared_constants_are_found_even_if_the_estimate_is_not_linear_in_them(best):
+    variant, truth = best(**SHARED), {"start": 3500, "wait": 6000, "cell": 120}
+    (part,) = fit_costs(variant, GPU, survey_shared(variant, 150, truth))
+    assert (part.precision, part.region, list(part.costs)) == ("f32", "", [("small", ())])
+    assert part.costs["small", ()] == pytest.approx(truth, rel=0.1)
+
+
+def test_a_wild_time_does_not_move_shared_constants_and_a_wrong_candidate_is_none(best):
+    variant, truth = best(**SHARED), {"start": 3500, "wait": 6000, "cell": 120}
+    shapes = survey_shared(variant, 150, truth)
+    wild = [SurveyedShape(each.problem, "any", {name: 9 * t for name, t in each.times.items()}) for each in shapes[:8]]
+    wrong = variant.picks[-1].candidate
+    (part,) = fit_costs(variant, GPU, [*shapes[8:], *wild], {wrong})
+    assert part.costs["small", ()] == pytest.approx(truth, rel=0.15)
+    assert {name for name, costs in part.costs.items() if costs is None} == {wrong}
 
 
 def test_a_region_without_times_is_left_out(best):

@@ -78,6 +78,14 @@ def test_the_launch_that_would_be_right_is_named(verify, manifest, words):
     assert record.status == "wrong" and words in record.reason and not record.wrong_map
 
 
+@pytest.mark.parametrize(("condition", "is_reported"), [("blockDim.x != 16", False), ("blockDim.x == 16", True)])
+def test_what_another_launch_prints_is_not_reported(verify, condition, is_reported):
+    """gemmbench chose its block, not the manifest."""
+    talks = "if (row == 7 && col == 0 && " + condition + ') printf("%d", row); sum = 7'
+    record = verify([("float sum = 0", "float sum = 0; " + talks), ("k < 16", "k < 7")])
+    assert record.status == "wrong" and bool(record.printed) == is_reported
+
+
 @pytest.mark.parametrize(
     ("code", "status", "words"),
     [

@@ -9,7 +9,7 @@ from gemmbench.planning.files import data_folder, display_path
 from gemmbench.planning.manifests.card_costs import RegionCosts, find_costs_file, find_fitted, format_costs, read_costs
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.configurations import list_configurations
-from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.expansion import collect_names, estimate_time, make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target
 from gemmbench.planning.problems import Problem
 
@@ -186,6 +186,55 @@ def test_a_candidate_that_was_wrong_when_surveyed_is_not_picked(pick):
     assert pick(100, h100=f"card: X\ncosts:\n{''.join(wrong)}") == "small: BM=16"
 
 
+SHARED = "- precisions: [f32]\n  candidates:\n    small:\n      start: 5\n      each: 1\n"
+
+
+def test_shared_constants_are_read_and_written_without_candidates(write_kernel, tmp_path):
+    write_kernel("small.cu", params={"BM": "[16, 8]"}, precisions="[f32, f16]")
+    model = {**MODEL, "costs": "\n  small: {start: 7, each: 9}", "shared_costs": "[small]"}
+    path = write_kernel("best.cu", **BARE, **model, precisions="[f32, f16]", pick=ROWS)
+
+    def read(text):
+        file = find_costs_file(path, "nvidia-h100")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"card: X\ncosts:\n{text}")
+        variant = Catalog([tmp_path / "kernels"]).get("best")
+        return read_costs(variant, variant.costs[0]), variant
+
+    (part,), variant = read(SHARED + "      BM=8: wrong\n")
+    wrong = next(pick.candidate for pick in variant.picks if pick.values["BM"] == 8)
+    assert part.costs == {("small", ()): {"start": 5, "each": 1}, wrong: None}
+    assert SHARED + "      BM=8: wrong\n" in format_costs(variant, {"card": "X"}, [part])
+    names = collect_names(variant, Problem(200, 8, 8), H100)
+    fitted = find_fitted(variant, "nvidia-h100", "f32")
+    assert variant.picks[0].shares_costs and estimate_time(variant, variant.picks[0], names, fitted) > 0
+    for text, message in (
+        (SHARED.replace("  candidates", "  region: tall\n  candidates"), "its candidates share their constants"),
+        (SHARED.replace("      each: 1\n", ""), "small also has the constant 'each'"),
+        (SHARED.replace("each: 1", "reach: 1"), "small has no constant 'reach'"),
+    ):
+        with pytest.raises(SpecError, match=message):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"shared_costs": "[smal]"},
+            "shared_costs: `costs` has no constants of smal (did you mean 'small'?); remove it",
+        ),
+        ({"shared_costs": "[small]"}, "reads BM, but all candidates share it; let `estimates` read BM"),
+    ],
+)
+def test_shared_constants_belong_to_a_variant_and_read_no_parameters(write_kernel, tmp_path, changes, message):
+    write_kernel("small.cu", params={"BM": "[16, 8]"})
+    write_kernel("best.cu", **BARE, **{**MODEL, "costs": "\n  small: {start: 7, each: BM}"}, pick=ROWS, **changes)
+    with pytest.raises(SpecError) as fault:
+        Catalog([tmp_path / "kernels"]).get("best")
+    assert message in fault.value.fault
+
+
 def test_a_picked_variant_with_fewer_rows_reads_no_file(write_kernel, tmp_path):
     variant = read(write_kernel, tmp_path, h100="card: [")
     assert find_fitted(replace(variant, costs=()), "nvidia-h100", "f32") == {}
@@ -202,7 +251,7 @@ def test_a_card_has_a_short_name(name, card):
 def test_the_files_of_the_project_can_be_read_for_every_candidate():
     catalog = Catalog([data_folder("cuda")])
     for variant in (each for each in map(catalog.get, catalog.names) if each.costs):
-        estimated = {(pick.region, pick.candidate) for pick in variant.picks if pick.estimate}
+        estimated = {pick.costs_key for pick in variant.picks if pick.estimate}
         for file in variant.costs:
             fitted = [find_fitted(variant, file.card, name) for name in variant.precisions]
             assert any(fitted) and set().union(*fitted) <= estimated, file.location

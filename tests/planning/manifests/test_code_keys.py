@@ -72,6 +72,34 @@ def test_what_a_kernel_of_groups_cannot_have_is_refused(write_kernel, keys, mess
     assert message in str(fault.value)
 
 
+def test_a_kernel_of_factors_with_scales_takes_these(write_kernel, expand):
+    keys = {"precisions": "[e4m3_blocks, e4m3]", "layouts": "[nt]", "symbol": "gemm"}
+    variant = read_variant(write_kernel(**keys))
+    assert variant.trailing == ("scale_a", "scale_b")
+    args = ["A", "scale_a", "B", "scale_b", "C"]
+    for storage, expected in (("row", args), ("column", ["B", "scale_b", "A", "scale_a", "C"])):
+        path = write_kernel(args=args, storage=storage, **(keys | {"layouts": "[tn]"} if storage == "column" else keys))
+        (plan,) = expand(read_variant(path), Problem(2, 3, 5, "nt", "e4m3_blocks"))
+        assert [each.role for each in plan.arguments] == expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"args": ["A", "scale_a", "B", "C"]}, "args: no argument is scale_b; name every argument of the kernel"),
+        (
+            {"args": ["A", "scale_a", "B", "C"], "precisions": "[e4m3]"},
+            "args: scale_a belongs to precisions with scales, such as e4m3_blocks; name one in `precisions`",
+        ),
+        ({"params": {"SCALE_M": [1]}}, "params: the name 'SCALE_M' is taken; choose another"),
+    ],
+)
+def test_scales_that_are_not_passed_or_that_there_are_not_are_refused(write_kernel, keys, message):
+    with pytest.raises(SpecError) as fault:
+        read_variant(write_kernel(**{"precisions": "[e4m3_rows]", "layouts": "[nt]", "symbol": "gemm", **keys}))
+    assert message in str(fault.value)
+
+
 def test_arguments_of_rows_with_padding_are_leading_dimensions(write_kernel, expand):
     args = ["M", "N", "K", "A", "lda", "B", "ldb", "C", "ldc", "D", "ldd"]
     path = write_kernel(args=args, kinds="[one, padded, separate_c]", symbol="gemm")

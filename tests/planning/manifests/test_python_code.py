@@ -174,6 +174,20 @@ def test_a_function_of_groups_takes_their_offsets_or_the_problem(write):
         read_variant(write("kinds: [one, groups]\n"))
 
 
+def test_a_function_of_factors_with_scales_takes_these(write):
+    function = "def product(*operands):\n    pass\n"
+
+    def read(call):
+        keys = KEYS.replace("[f32, bf16]", "[e4m3_blocks]")
+        return read_variant(write(text=f'"""{keys}{call}"""\n\n{FUNCTION}{function}'))
+
+    assert read("call: product(A, B, scale_a, scale_b, C)\n").python.takes("scale_b")
+    with pytest.raises(SpecError, match="call: no argument is scale_b"):
+        read("call: product(A, B, scale_a, C)\n")
+    with pytest.raises(SpecError, match="precisions: a function of factors with scales needs these; write `call: "):
+        read("")
+
+
 def test_returns_needs_a_library_of_arrays(write):
     with pytest.raises(SpecError, match="returns: tensors of PyTorch and arrays of CuPy can be returned"):
         read_variant(write("returns: true\n"))

@@ -7,6 +7,7 @@ import pytest
 
 from gemmbench.backends.sources import read_whole_text
 from gemmbench.errors import UsageError
+from gemmbench.planning.manifests import revisions
 from gemmbench.planning.manifests.revisions import (
     explain_unreadable,
     find_commit,
@@ -184,3 +185,17 @@ def test_a_commit_of_very_many_or_large_files_is_refused(checkout, git, tmp_path
     commit = git("commit-tree", "-m", "bomb", make_trees(tmp_path, blob, width, depth))
     with pytest.raises(UsageError, match=fault):
         list_kernels_at(commit, [tmp_path])
+
+
+def test_a_revision_that_no_folder_has_is_a_fault_of_the_last_one(checkout, tmp_path_factory):
+    """The folder of --kernels, not that of an installed gemmbench."""
+    installed = tmp_path_factory.mktemp("installed")
+    with pytest.raises(UsageError, match=rf"^no revision 'v0' in the git checkout of {checkout}; git log lists them$"):
+        list_kernels_at("v0", [installed, checkout])
+
+
+def test_an_installed_gemmbench_has_no_revisions_and_the_user_is_asked_for_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(revisions, "data_folder", lambda name: tmp_path / name)
+    (tmp_path / "cuda").mkdir()
+    with pytest.raises(UsageError, match=r"not in a readable git checkout .*; name the folder of your own kernels"):
+        list_kernels_at("HEAD", [tmp_path / "cuda"])

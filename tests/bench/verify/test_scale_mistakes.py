@@ -1,0 +1,121 @@
+"""Scales of A and B: what is right, what is not, and why."""
+
+import numpy as np
+import pytest
+
+from gemmbench.bench.operands.operand_values import make_operands, make_scaled_operands
+from gemmbench.bench.operands.products import find_scales
+from gemmbench.bench.verify import reference as verify
+from gemmbench.bench.verify.reference import Reference, make_reference
+from gemmbench.planning.problems import Problem
+
+BLOCKS, ROWS, TENSOR = (Problem(70, 150, 300, "nt", name) for name in ("e4m3_blocks", "e4m3_rows", "e4m3_tensor"))
+
+
+def list_sums(problem, operands):
+    """The sums of each step along K, without scales."""
+    a, b = (operands[name].astype(np.float64) for name in "AB")
+    depth = problem.precision.scales.depth or problem.K
+    return [a[:, k : k + depth] @ b[:, k : k + depth].T for k in range(0, problem.K, depth)]
+
+
+def compute(
+    problem, operands, change_a=lambda scales: scales, change_b=lambda scales: scales, change=lambda sums: sums
+):
+    """C in float32 and then bf16, as a kernel computes it that uses other scales or sums."""
+    a, b = (find_scales(problem, operands, name).astype(np.float32) for name in "AB")
+    parts = zip(list_sums(problem, operands), change_a(a), change_b(b), strict=True)
+    total = sum(change(sums).astype(np.float32) * (x[:, None] * y) for sums, x, y in parts)
+    return total.astype(problem.storage("C").numpy_type())
+
+
+def scaled(problem):
+    return Reference(problem, make_scaled_operands(problem, 1), 1.0, 0.0, exact_sums=True)
+
+
+@pytest.mark.parametrize("limit", [verify._FULL_CHECK_LIMIT, 0])  # the second is for large problems
+@pytest.mark.parametrize("problem", [BLOCKS, ROWS, TENSOR], ids=str)
+def test_a_result_that_is_rounded_once_is_right_in_every_check(monkeypatch, problem, limit):
+    monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", limit)
+    reference = scaled(problem)
+    assert reference.check_scales(compute(problem, reference.operands)).ok
+    exact = make_reference(problem, "ints", 1, 1.0, 0.0)
+    right = compute(problem, exact.operands)
+    assert exact.check_exact(right).ok
+    right[tuple(np.argwhere(right)[-1])] *= 2
+    assert not exact.check_exact(right).ok
+    real = make_reference(problem, "uniform", 1, 1.0, 0.0)
+    assert real.check_rounding(compute(problem, real.operands)).ok
+
+
+@pytest.mark.parametrize("beta", [0.0, -0.5])
+def test_scalars_are_applied_to_scaled_sums(beta):
+    operands = make_operands(BLOCKS, "ints", 1)
+    reference, parts = Reference(BLOCKS, operands, 2.0, beta), list_sums(BLOCKS, operands)
+    scales = zip(find_scales(BLOCKS, operands, "A"), find_scales(BLOCKS, operands, "B"), strict=True)
+    total = sum(part * x[:, None] * y for part, (x, y) in zip(parts, scales, strict=True))
+    result = 2 * total + beta * operands["C"].astype(np.float64)
+    assert reference.check_exact(result.astype(operands["C"].dtype)).ok
+
+
+def to_bf16(values):
+    return values.astype(BLOCKS.storage("C").numpy_type()).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("problem", "changes", "cause", "words"),
+    [
+        (TENSOR, {"change_a": np.ones_like}, "scale ignored", "the scale of A was ignored"),
+        (
+            ROWS,
+            {"change_b": lambda b: np.exp2(np.ceil(np.log2(b)))},
+            "exponent of scale",
+            "rounded up to a power of two",
+        ),
+        (
+            ROWS,
+            {"change_a": to_bf16, "change_b": to_bf16},
+            "rounded scale",
+            "each scale of A and B was rounded to bf16",
+        ),
+        (BLOCKS, {"change_b": lambda b: np.roll(b, -1, axis=0)}, "scale of next block", "scale of B of the next block"),
+        (BLOCKS, {"change_a": lambda a: np.roll(a, 1, axis=1)}, "scale of previous row", "for the previous row"),
+        (ROWS, {"change_b": lambda b: 1 / b}, "inverse scale", "sums were divided by the scale of B"),
+        (ROWS, {"change_a": lambda a: a * a}, "scale twice", "the scale of A was applied twice"),
+        (
+            ROWS,
+            {"change_a": lambda a: a[:, :1] + 0 * a},
+            "scale of row 0",
+            "the scale of A was that of row 0 everywhere",
+        ),
+        (ROWS, {"change": to_bf16}, "scale after rounding", "sums were rounded to bf16 before their scales"),
+    ],
+)
+def test_a_mistake_is_named(problem, changes, cause, words):
+    reference = scaled(problem)
+    check = reference.check_scales(compute(problem, reference.operands, **changes))
+    assert not check.ok and check.rule == "scales"
+    assert check.diagnosis.cause == cause, check.message
+    assert words in check.message
+
+
+def test_rounding_to_fewer_bits_than_a_float_has_is_found_but_not_what_a_float_loses():
+    reference = scaled(ROWS)
+
+    def cut(bits):
+        def change(scales):
+            fractions, exponents = np.frexp(scales)
+            return np.ldexp(np.rint(fractions * 2.0**bits), exponents - bits).astype(np.float32)
+
+        return change
+
+    assert not reference.check_scales(compute(ROWS, reference.operands, cut(11))).ok
+    assert reference.check_scales(compute(ROWS, reference.operands, cut(22))).ok
+
+
+def test_a_lost_product_is_still_called_that():
+    operands = make_operands(BLOCKS, "ints", 1)
+    short = {**operands, "A": operands["A"].copy()}
+    short["A"][:, -1] = 0
+    check = Reference(BLOCKS, operands, 1.0, 0.0).check_exact(compute(BLOCKS, short))
+    assert check.diagnosis.cause == "last k lost", check.message
