@@ -12,6 +12,7 @@ params:
   STAGES: [4, 3, 6, 8]
   CLUSTER_N: [1, 2]             # blocks side by side; there are two below one another
   STREAM_K: [1, 0]              # 1: tiles beyond whole waves are cut along K
+  LAG: [0, 1, 2]                # stages that the second warpgroup lags behind the first, to multiply while that stores
 let:
   cluster: 2 * CLUSTER_N
   # Clusters lie within a GPC. Those of two fill all SMs; those of four leave a few idle.
@@ -344,6 +345,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kBloc
     const int fetcher = thread < kBlocks ? thread : -1;  // each block fetches for all blocks
     const Exchange exchange{static_cast<int*>(workspace), block.rank_of(block.row, block.column) * kGroups + group};
     int stored = 0;  // boxes of this warp
+    if (LAG > 0 && group > 0 && schedule.find(0, w) && w.end - w.begin > LAG) await(ring.filled(LAG), 0);
     for (int turn = 0; schedule.find(turn, w); ++turn) {
         const Part part = walk.find(w.tile, M, block);
         const int row = part.row + group * 64;

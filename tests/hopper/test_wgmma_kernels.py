@@ -136,6 +136,7 @@ GROUP_CASES = [  # the rows of each group, N and K
     ("BM=128 BN=128 STAGES=3 CLUSTER_N=2", "nt", (0, 300, 33, 0, 65, 7), (776, 136), -0.5, "bf16"),
     ("BM=128 BN=128 STAGES=3 CLUSTER_N=2", "nn", (140, 0, 97, 256, 3), (264, 840), 0.0, "f16_f32"),
     ("BM=64 BN=256 STAGES=4 CLUSTER_N=2", "nt", (1, 17, 70, 150), (520, 72), 0.0, "bf16"),
+    ("BM=128 BN=128 STAGES=3 LAG=2", "nn", (200, 60, 0, 129), (264, 200), 0.0, "bf16"),
 ]
 
 
