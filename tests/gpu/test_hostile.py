@@ -37,7 +37,7 @@ def wrong_kinds(tmp_path_factory):
     for kernels, cases in CASES.items():
         for problem, alike in groupby(sorted(cases, key=lambda case: str(case.problem)), lambda case: case.problem):
             epilogue = ("--epilogue", ",".join(problem.epilogue)) if problem.epilogue else ()
-            options = ("--sizes", problem.size, *epilogue, *(VERIFIED if problem.scaled else TIMED))
+            options = ("--sizes", problem.shape.size, *epilogue, *(VERIFIED if problem.scaled else TIMED))
             options += ("--precision", problem.precision_name, "--layout", problem.layout)
             healthy = SCALED if problem.precision.scales else HEALTHY
             found |= run(folder, TESTS / kernels, [case.name for case in alike], *options, healthy=healthy)

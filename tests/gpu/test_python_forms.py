@@ -186,7 +186,7 @@ def test_parameters_of_a_python_kernel_are_searched_and_wrong_ones_do_not_win(tm
     tried = [row for row in rows if row["row"] == "record" and row["config"]]
     outcomes = {(row["config"]["SHORT"], row["status"]) for row in tried}
     assert outcomes == {(0, "ok"), (1, "wrong")}, [(row["config"], row["status"], row["reason"]) for row in tried]
-    assert "SHORT=0" in done.stdout.partition("best ")[2].splitlines()[0], done.stdout
+    assert "SHORT=0" in done.stdout.partition(": best ")[2].splitlines()[0], done.stdout
 
 
 def test_a_pass_follows_a_function_that_writes_c_on_its_stream(tmp_path):
