@@ -62,8 +62,27 @@ class Document:
                 message, path = form, path[:1]
             elif message.startswith("Invalid enum value"):
                 message += _list_known(inside, path[-1])
-            name = ".".join(str(step) for step in path)
+            name = "".join(f" item {step + 1}" if isinstance(step, int) else f".{step}" for step in path)[1:]
+            message = _TYPES.sub(_describe_types, message)
             raise self.error_at(path, f"{name}: {message}" if name and not unknown else message) from None
+
+
+_TYPES = re.compile(r"^Expected `([a-z| ]+)`(?:, got `([a-z]+)`)?$")
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "`true` or `false`",
+    "array": "a list",
+    "object": "`key: value` lines",
+    "null": "nothing",
+}
+
+
+def _describe_types(found: re.Match[str]) -> str:
+    """Say in words which types are expected, and which one there is."""
+    wanted = " or ".join(_WORDS.get(name, name) for name in found[1].split(" | "))
+    return f"should be {wanted}" + (f", not {_WORDS.get(found[2], found[2])}" if found[2] else "")
 
 
 def _complete_lists(value: Any, kind: Any) -> Any:

@@ -16,7 +16,7 @@ from gemmbench.backends.code_hash import hash_code
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import Built, CompilerPool, wait_for_any
 from gemmbench.bench.experiments.context import SWEEP
-from gemmbench.bench.tuning.cost_fit import fit_costs, is_held_out, judge_picks
+from gemmbench.bench.tuning.cost_fit import check_linear, fit_costs, is_held_out, judge_picks
 from gemmbench.bench.tuning.screening import CandidateBatches, CheckedCode
 from gemmbench.bench.tuning.survey import (
     PlanTime,
@@ -34,6 +34,7 @@ from gemmbench.planning.manifests.card_costs import (
     RegionCosts,
     find_costs_file,
     find_fitted,
+    follow_same_as,
     format_costs,
     read_costs,
 )
@@ -140,6 +141,7 @@ def survey_candidates(
     target = machine.primary.target
     if not target.is_gpu:
         raise DeviceError("--survey needs a GPU: times on the CPU say nothing about one; --from FILE fits without one")
+    check_linear(variant, target)
     if how.write_pick:
         _check_writable(variant, target)
     seed = request.measuring.seed or 0
@@ -559,7 +561,7 @@ def _write_costs(variant: Variant, target: Target, parts: Sequence[RegionCosts],
     path = _find_costs_path(variant, target)
     present = next((each for each in variant.costs if each.card == target.card), None)
     new = {(part.precision, part.region) for part in parts}
-    earlier = read_costs(variant, present) if present else []
+    earlier = read_costs(variant, follow_same_as(variant, present)) if present else []
     kept = [each for each in earlier if (each.precision, each.region) not in new]
     head = {
         "card": shorten_device(target.name),

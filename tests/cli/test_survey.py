@@ -92,6 +92,27 @@ def test_the_constants_of_the_card_are_written_and_used(run, gemmbench, script):
     )
 
 
+def test_the_constants_of_another_card_stay_for_precisions_that_were_not_surveyed(run):
+    other = COSTS.with_name("other-gpu.yaml")
+    COSTS.parent.mkdir()
+    mine = "mine:\n      T=1: {each: 7}\n      T=2: {each: 8}\n      T=3: {each: 9}\n"
+    other.write_text(f"card: Other\ncosts:\n- precisions: [f16]\n  candidates:\n    {mine}")
+    COSTS.write_text("card: Fake GPU\nsame_as: other-gpu\n")
+    assert run("--write-pick", "--precision", "f32").code == 0
+    content = yaml.safe_load(COSTS.read_text())
+    assert [part["precisions"] for part in content["costs"]] == [["f16"], ["f32"]] and "same_as" not in content
+    assert content["costs"][0]["candidates"]["mine"]["T=2"] == {"each": 8}
+
+
+def test_an_estimate_that_is_no_sum_is_refused_before_anything_is_measured(run, write_kernel):
+    write_kernel(
+        "best.cu", **BARE, estimates="\n  mine:\n    time: each * each * M", costs="\n  mine: {each: 5}", pick=ROWS
+    )
+    said = run("--layout", "nn", "--precision", "f32")
+    assert said.code == 2 and "the estimate of mine is not a sum of its constants" in said.err
+    assert not FILE.exists()
+
+
 def test_files_are_fitted_again_without_a_device(run, gemmbench, monkeypatch):
     run("--out", "one.survey", "--layout", "nn")
     run("--out", "two.survey", "--layout", "nt")
@@ -164,7 +185,7 @@ def test_candidates_that_no_small_problem_suits_are_said_to_be_unverified(run, w
 
 def test_without_time_there_are_no_shapes_and_what_is_known_is_fitted(run):
     said = run("--max-time", "1e-9")
-    assert said.code == 0 and "No shape was measured." in said.out and shapes() == []
+    assert said.code == 0 and "No shape was measured, so no constants were fitted" in said.out and shapes() == []
 
 
 def test_ctrl_c_keeps_what_is_measured_and_writes_no_constants(run, monkeypatch):

@@ -118,8 +118,8 @@ class Model(msgspec.Struct, forbid_unknown_fields=True):
     [
         ("sizes: [1]\nsize: 3", "11: unknown key 'size' (did you mean 'sizes'?); known: sizes, measure"),
         ("measure:\n  round: 3", "11: unknown key 'round' (did you mean 'rounds'?); known: rounds"),
-        ("sizes:\n  - 1\n  - two", "12: sizes.1: Expected `int`, got `str`"),
-        ("measure:\n  rounds: many", "11: measure.rounds: Expected `int`, got `str`"),
+        ("sizes:\n  - 1\n  - two", "12: sizes item 2: should be a whole number, not text"),
+        ("measure:\n  rounds: many", "11: measure.rounds: should be a whole number, not text"),
     ],
 )
 def test_an_unknown_key_or_a_wrong_type_is_named_with_its_line(text, message):

@@ -13,6 +13,7 @@ import hashlib
 import math
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +74,25 @@ def list_terms(variant: Variant, pick: Pick, names: Names) -> tuple[float, list[
             "cannot be fitted; write it so"
         )
     return base, terms
+
+
+def check_linear(variant: Variant, target: Target) -> None:
+    """Raise UsageError if an estimate with constants of each candidate is not linear in them, or cannot be fitted."""
+    for pick in variant.picks:
+        if pick.estimate is not None and pick.code is not None:
+            names = collect_names(variant, Problem(512, 512, 512, precision_name=pick.code.precisions[0]), target)
+            _evaluate_defaults(variant, pick, names, target)
+            if not pick.shares_costs:
+                with suppress(Excluded):  # it has no value there
+                    list_terms(variant, pick, names)
+
+
+def _evaluate_defaults(variant: Variant, pick: Pick, names: Names, target: Target) -> dict[str, int]:
+    """Return the defaults of constants. Raises UsageError if one has no value on this card."""
+    try:
+        return evaluate_costs(variant, pick, names)
+    except Excluded as fault:
+        raise UsageError(f"costs.{pick.variant}: no value for {target.name or 'this card'}: {fault}") from None
 
 
 def fit_nonnegative(shares: Array, goal: Array, prior: Array, pull: float = _PULL) -> Array:
@@ -173,7 +193,7 @@ def _fit_shared(
             seconds = shape.times[pick.candidate]
             if pick.shares_costs and seconds < _SLOW * best:
                 rivals.setdefault(pick.variant, []).append(_Rival(pick, names, seconds / UNIT, best / seconds))
-    return {each[0].pick.costs_key[1]: _fit_rivals(variant, each) for each in rivals.values()}
+    return {each[0].pick.costs_key[1]: _fit_rivals(variant, target, each) for each in rivals.values()}
 
 
 @dataclass(frozen=True)
@@ -186,12 +206,12 @@ class _Rival:
     weight: float
 
 
-def _fit_rivals(variant: Variant, rivals: list[_Rival]) -> Mapping[str, int]:
+def _fit_rivals(variant: Variant, target: Target, rivals: list[_Rival]) -> Mapping[str, int]:
     """Return the constants with which the estimates of a variant's candidates are nearest to their times."""
     if len(rivals) > _MOST_TIMES:
         rivals = random.Random(len(rivals)).sample(rivals, _MOST_TIMES)
     pick = rivals[0].pick
-    defaults = evaluate_costs(variant, pick, rivals[0].names)
+    defaults = _evaluate_defaults(variant, pick, rivals[0].names, target)
     times, counts = (np.array([getattr(each, name) for each in rivals]) for name in ("time", "weight"))
 
     def name_costs(logarithms: Array) -> dict[str, int]:
@@ -250,10 +270,7 @@ def _collect_regions(variant: Variant, target: Target, shapes: Sequence[Surveyed
             continue
         region = regions.setdefault(pick.region, _Region())
         if pick.candidate not in region.picks:
-            try:
-                defaults = list(evaluate_costs(variant, pick, names).values())
-            except Excluded as fault:
-                raise UsageError(f"costs.{pick.variant}: no value for {target.name or 'this card'}: {fault}") from None
+            defaults = list(_evaluate_defaults(variant, pick, names, target).values())
             region.add(pick, np.array(defaults, float))
     for shape in shapes:
         names = collect_names(variant, shape.problem, target)

@@ -27,10 +27,20 @@ from gemmbench.bench.experiments.batch import Batch, hash_parts
 from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.operands.operand_values import make_operands
 from gemmbench.bench.operands.scratch import count_cold_sets, find_room, size_workspaces
-from gemmbench.errors import DeviceLost, HostError, LaunchError, NotOffered, OutOfMemory, PlanError, StoreError
+from gemmbench.errors import (
+    DeviceLost,
+    HostError,
+    LaunchError,
+    NotOffered,
+    OutOfMemory,
+    PlanError,
+    StoreError,
+    UsageError,
+)
 from gemmbench.planning.manifests.variant import Candidate, Variant
 from gemmbench.planning.plans.plan import Plan, Target
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.precisions import find_precision
+from gemmbench.planning.problems import LAYOUTS, Problem
 
 _WINDOW, _ROUGH_WINDOW = 200e-6, 100e-6
 _SHORT = 30e-6
@@ -457,32 +467,41 @@ def _read_candidates(written: Iterable[Sequence[Any]]) -> dict[Candidate, Any]:
 
 def read_survey(path: Path, lines: Iterable[bytes]) -> Iterator[SurveyHead | SurveyedShape | Verified]:
     """Yield the lines of a survey file. An incomplete last line is left out. Raises StoreError."""
-    number = 0
+    is_first = True
     for number, line in enumerate(lines, 1):
         if not line.endswith(b"\n"):
-            return
+            break
         if not line.strip():
             continue
         try:
-            yield _read_line(json.loads(line), number)
-        except (ValueError, TypeError, KeyError, AttributeError) as fault:
-            what = "is not a survey" if number == 1 else f"cannot be read ({fault})"
+            yield _read_line(json.loads(line), is_first)
+        except _UnknownVersion as fault:
+            raise StoreError(f"{path}:{number}: {fault}; measure again with this version") from None
+        except (ValueError, TypeError, KeyError, AttributeError, UsageError) as fault:
+            what = "is not a survey" if is_first else f"cannot be read ({fault})"
             raise StoreError(f"{path}:{number}: {what}; gemmbench tune VARIANT --survey writes such files") from None
-    if not number:
-        raise StoreError(f"{path}: is empty; gemmbench tune VARIANT --survey writes such files")
+        is_first = False
+    if is_first:
+        raise StoreError(f"{path}: has no complete line; gemmbench tune VARIANT --survey writes such files")
 
 
-def _read_line(line: Any, number: int) -> SurveyHead | SurveyedShape | Verified:
-    if number == 1 or "survey" in line:
+class _UnknownVersion(Exception):
+    """A survey in a format of another version."""
+
+
+def _read_line(line: Any, is_first: bool) -> SurveyHead | SurveyedShape | Verified:
+    if is_first or "survey" in line:
         if line["survey"] != SCHEMA:
-            raise ValueError(f"version {line['survey']} of the format, known is {SCHEMA}")
+            raise _UnknownVersion(f"has version {line['survey']} of the format, and version {SCHEMA} is known")
         given = {key: value for key, value in line.items() if key not in ("survey", "target")}
         return SurveyHead(**given, target=Target(**line["target"]))
     if "verified" in line:
         reasons = (_read_candidates(line[key]) for key in ("wrong", "unchecked"))
         return Verified(line["verified"], line["precision"], *reasons)
     M, N, K = line["shape"]
-    problem = Problem(M, N, K, line["layout"], line["precision"])
+    if not all(type(side) is int and side > 0 for side in (M, N, K)) or line["layout"] not in LAYOUTS:
+        raise ValueError(f"a problem of {M} x {N} x {K}, {line['layout']}")
+    problem = Problem(M, N, K, line["layout"], find_precision(line["precision"]).name)
     times = {name: float(seconds) for name, seconds in _read_candidates(line["times"]).items()}
     if not all(0 < seconds < math.inf for seconds in times.values()):
         raise ValueError("a time that is not positive")

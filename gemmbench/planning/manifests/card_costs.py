@@ -108,13 +108,13 @@ def find_fitted(variant: Variant, card: str, precision: str) -> FittedCosts:
     if file is None:
         return {}
     if precision not in file.known:  # planning a sweep asks for the same ones again and again
-        parts = [part for part in read_costs(variant, _follow(variant, file)) if part.precision == precision]
+        parts = [part for part in read_costs(variant, follow_same_as(variant, file)) if part.precision == precision]
         file.known[precision] = {(each.region, name): costs for each in parts for name, costs in each.costs.items()}
     return file.known[precision]
 
 
-def _follow(variant: Variant, file: CostsFile) -> CostsFile:
-    """Return the file, or that of the card whose constants it takes."""
+def follow_same_as(variant: Variant, file: CostsFile) -> CostsFile:
+    """Return the file, or that of the card whose constants it takes. Raises SpecError."""
     document = parse_document(file.text, file.location)
     model = document.convert(CostsModel)
     if not model.same_as:
@@ -124,8 +124,12 @@ def _follow(variant: Variant, file: CostsFile) -> CostsFile:
     others = {each.card: each for each in variant.costs if each is not file}
     if model.same_as not in others:
         message = f"same_as: no constants of '{model.same_as}'{nearest(model.same_as, others)}"
-        raise document.error_at(("same_as",), f"{message}; known: {', '.join(others) or 'none'}")
-    return others[model.same_as]
+        raise document.error_at(("same_as",), f"{message}; known: {', '.join(others) or 'none'}; correct or remove it")
+    found = others[model.same_as]
+    if again := parse_document(found.text, found.location).convert(CostsModel).same_as:
+        message = f"same_as: '{model.same_as}' itself takes those of '{again}'; name a card with `costs`"
+        raise document.error_at(("same_as",), message)
+    return found
 
 
 def read_costs(variant: Variant, file: CostsFile) -> list[RegionCosts]:
@@ -155,6 +159,11 @@ class _CostsReader:
             known = ", ".join(filter(None, self.regions)) or "none"
             message = f"region: no row of `pick` has the region '{written.region}'; known: {known}; correct it,"
             raise self.document.error_at((*path, "region"), f"{message} {self.refit}")
+        same = [other for other in model.costs[:index] if other.region == written.region]
+        for place, precision in enumerate(written.precisions):
+            if any(precision in other.precisions for other in same):
+                message = f"precisions: {precision} is listed twice; keep one of the entries"
+                raise self.document.error_at((*path, "precisions", place), message)
         costs: dict[Candidate, Mapping[str, int] | None] = {}
         for name, configurations in written.candidates.items():
             at: DocumentPath = (*path, "candidates", name)
@@ -162,9 +171,10 @@ class _CostsReader:
                 hint = nearest(name, self.picks)
                 message = f"candidates: '{name}' is no candidate of the pick{hint}; remove it, {self.refit}"
                 raise self.document.error_at(at, message)
-            if not isinstance(configurations, dict):
-                raise self.document.error_at(at, f"{name}: write lines such as `BM=64 BN=64: {{start: 900}}`")
             pick, shared = self.picks[name], {}
+            if not isinstance(configurations, dict):
+                lines = f"{pick.costs[0][0]}: 900" if pick.shares_costs and pick.costs else "BM=64 BN=64: {start: 900}"
+                raise self.document.error_at(at, f"{name}: write lines such as `{lines}`")
             if pick.shares_costs and written.region:
                 message = f"{name}: its candidates share their constants in all regions; list it without `region`"
                 raise self.document.error_at(at, message)

@@ -139,7 +139,7 @@ def _format(candidate: Candidate | None) -> str:
 def _describe(result: SurveyResult) -> Iterator[str]:
     held = len(result.judged)
     if not result.fitted and not held:
-        yield "No shape was measured."
+        yield "No shape was measured, so no constants were fitted; give more time: --max-time 480."
     else:
         yield f"Fitted to {count_noun(result.fitted, 'shape')}, judged at {count_noun(held, 'shape')} left out of it."
     for name, count in result.left_out.items():

@@ -243,10 +243,19 @@ def test_a_line_is_kept_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "times.survey: is empty; gemmbench tune VARIANT --survey writes such files"),
+        ("", "times.survey: has no complete line; gemmbench tune VARIANT --survey writes such files"),
+        ('{"survey": 1', "times.survey: has no complete line; gemmbench"),
+        ("\n[1]\n", "times.survey:2: is not a survey; gemmbench"),
+        ('HEAD{"shape": ["1", 4, 3], "layout": "nn"}\n', "times.survey:2: cannot be read (a problem of 1 x 4 x 3, nn)"),
+        ('HEAD{"shape": [1, -4, 3], "layout": "nn"}\n', "times.survey:2: cannot be read (a problem of 1 x -4 x 3, nn)"),
+        ('HEAD{"shape": [1, 4, 3], "layout": "zz"}\n', "times.survey:2: cannot be read (a problem of 1 x 4 x 3, zz)"),
+        (
+            'HEAD{"shape": [1, 4, 3], "layout": "nn", "precision": "f99"}\n',
+            "times.survey:2: cannot be read (unknown precision 'f99'",
+        ),
         ("{}\n", "times.survey:1: is not a survey; gemmbench"),
         ("[1]\n", "times.survey:1: is not a survey; gemmbench"),
-        ('{"survey": 9}\n', "times.survey:1: is not a survey; gemmbench"),
+        ('{"survey": 9}\n', "times.survey:1: has version 9 of the format, and version 1 is known; measure again"),
         ("HEAD{\n", "times.survey:2: cannot be read ("),
         (
             'HEAD{"shape": [1, 2], "layout": "nn", "precision": "f32", "kind": "", "times": []}\n',

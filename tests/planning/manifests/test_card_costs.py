@@ -72,6 +72,11 @@ FAULTS = {
         2,
         "same_as: no constants of 'nvidia-h20'; known: none",
     ),
+    "a precision twice": (
+        f"card: X\ncosts:\n{TALL}{TALL}",
+        8,
+        "precisions: f32 is listed twice; keep one of the entries",
+    ),
     "both": (f"card: X\nsame_as: nvidia-h200\ncosts:\n{TALL}", 3, "costs: cannot be combined with `same_as`; remove"),
     "a precision": (
         COSTS + TALL.replace("f32", "f31"),
@@ -145,6 +150,12 @@ def test_a_fault_of_a_file_is_named_with_its_line_and_what_to_do(write_kernel, t
         find_fitted(variant, "nvidia-h100", "f32")
     assert fault.value.location == display_path(find_costs_file(tmp_path / "kernels/best.cu", "nvidia-h100"))
     assert fault.value.line == line and fault.value.fault.startswith(message)
+
+
+def test_a_card_whose_constants_are_taken_has_some_of_its_own(write_kernel, tmp_path):
+    files = {"h100": "card: X\nsame_as: nvidia-h200\n", "h200": "card: Y\nsame_as: nvidia-h100\n"}
+    with pytest.raises(SpecError, match="'nvidia-h200' itself takes those of 'nvidia-h100'; name a card with `costs`"):
+        find_fitted(read(write_kernel, tmp_path, **files), "nvidia-h100", "f32")
 
 
 def test_a_pick_with_a_broken_file_for_its_card_is_skipped_with_the_fault(write_kernel, tmp_path):

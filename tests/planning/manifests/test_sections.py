@@ -129,14 +129,14 @@ LAUNCHES = [
     ("when: MM", launches(FIRST.replace("TRANS_A", "MM")), "launches.when: 'MM': unknown name 'MM'"),
     ("grid: []", launches(FIRST.replace("[M]", "[]")), "grid: 0 expressions; give 1 to 3"),
     ("grids:", launches(FIRST.replace("grid", "grids")), "unknown key 'grids' (did you mean 'grid'?)"),
-    ("- symbol: first", launches("symbol: first\n    grid: [M]"), "launches.0: missing key"),
+    ("- symbol: first", launches("symbol: first\n    grid: [M]"), "launches item 1: missing key"),
     ("hidden:", launches(f"{FIRST}\n    hidden: 1"), "unknown key 'hidden'"),
     ("symbol: gemm", {"body": TWO, "launches": [FIRST]}, "symbol: cannot be combined with `launches`; remove it"),
     ("shared: 8", {**launches(FIRST), "shared": "8"}, "shared: cannot be combined with `launches`"),
 ]
 WORKSPACE = [
     ("workspace:", {"workspace": "4 * Q"}, "workspace: '4 * Q': unknown name 'Q'"),
-    ("workspace:", {"workspace": ["4"]}, "workspace: Expected"),
+    ("workspace:", {"workspace": ["4"]}, "workspace: should be"),
     ("zeroed:", {"zeroed": "4"}, "zeroed: there is no workspace; declare `workspace: <bytes>`"),
     ("state:", {"state": "true"}, "state: there is no workspace; declare `workspace: <bytes>`"),
 ]
@@ -170,7 +170,7 @@ TENSOR_MAPS = [
 PICKS = [
     ("- variant: b", pick(*ROWS[::-1]), "pick: this row has no `when`, so the rows below it are never reached"),
     ("when: MM", pick("variant: a\n    when: MM"), "pick.when: 'MM': unknown name 'MM'"),
-    ("params: {BM: x}", pick("variant: a\n    params: {BM: x}"), "pick.0.params"),
+    ("params: {BM: x}", pick("variant: a\n    params: {BM: x}"), "pick item 1.params"),
     ("symbol:", pick(symbol="gemm"), "symbol: cannot be combined with `pick`; remove it"),
     ("params:", pick("variant: a", params={"BM": "8"}), "params: cannot be combined with `pick`"),
     ("require:", pick(require=["M > 1"]), "require: cannot be combined with `pick`"),

@@ -80,4 +80,4 @@ def test_what_went_wrong_is_told():
     ]
     assert lines[4] == "Failed at 20 shapes: mine: BM=64: reason 0"
     assert lines[-1] == "2 more failures are in the survey file." and len(lines) == 13
-    assert report_survey(SurveyResult("best", "X", 0, ())).closing == ["No shape was measured."]
+    assert report_survey(SurveyResult("best", "X", 0, ())).closing[0].startswith("No shape was measured")
