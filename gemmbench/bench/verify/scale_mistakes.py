@@ -138,20 +138,18 @@ class _Probe:
         own, sample, problem = self._find_own(name), self.wrong.sample, self.wrong.problem
         steps, stored = own.shape[1], self.wrong.operands[f"scale_{name.lower()}"].astype(np.float64)
         if steps > 1:
-            for move, which in ((1, "next"), (-1, "previous")):
+            for which, at in _list_neighbours(np.arange(steps), 1, steps):
                 words = f"each block along K was multiplied with the {{1}} of the {which} block"
-                for at in ((np.arange(steps) + move) % steps, (np.arange(steps) + move).clip(0, steps - 1)):
-                    yield _Read(f"scale of {which} block", words, own[:, at])
+                yield _Read(f"scale of {which} block", words, own[:, at])
             yield _Read("scale of first block", "every block along K got the {1} of the first", own[:, [0] * steps])
         lines, line, other = ("row", "column", sample.i) if name == "A" else ("column", "row", sample.j)
         count, size = (self._scales.rows, problem.M) if name == "A" else (self._scales.columns, problem.N)
         if not count:
             return
         by_line = find_scales(problem, self.wrong.operands, name)
-        for move, which in ((count, "next"), (-count, "previous")):
-            what = lines if count == 1 else f"block of {count} {lines}s"
-            for at in ((other + move).clip(0, size - 1), (other + move) % size):
-                yield _Read(f"scale of {which} {lines}", f"{{}} was read for the {which} {what}", by_line[:, at].T)
+        what = lines if count == 1 else f"block of {count} {lines}s"
+        for which, at in _list_neighbours(other, count, size):
+            yield _Read(f"scale of {which} {lines}", f"{{}} was read for the {which} {what}", by_line[:, at].T)
         yield _Read(f"scale of {lines} 0", f"{{}} was that of {lines} 0 everywhere", by_line[:, 0 * other].T)
         crossed = sample.j if name == "A" else sample.i
         words = f"{{}} was read at the {line} instead of the {lines}"
@@ -162,6 +160,14 @@ class _Probe:
             first, second = (place, step) if name == "B" and count > 1 else (step, place)
             at = (second * stored.shape[0] + first).clip(0, stored.size - 1)
             yield _Read("scales transposed", "{} was read with its two indices exchanged", stored.reshape(-1)[at])
+
+
+def _list_neighbours(places: np.ndarray, step: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield places one step on and one step back. What lies outside is cut off before it is taken to wrap around."""
+    moves = ("next", places + step), ("previous", places - step)
+    for wraps in (False, True):
+        for which, moved in moves:
+            yield which, moved % size if wraps else moved.clip(0, size - 1)
 
 
 def _round(values: np.ndarray, bits: int, to_whole: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -121,6 +121,13 @@ def test_a_lost_product_is_still_called_that():
     assert check.diagnosis.cause == "last k lost", check.message
 
 
+def test_a_scale_of_the_first_block_in_the_second_is_that_of_the_previous_block():
+    operands = make_operands(BLOCKS, "ints", 1)
+    wrong = compute(BLOCKS, operands, change_b=lambda b: b[:, :1] + 0 * b)
+    check = Reference(BLOCKS, operands, 1.0, 0.0).check_exact(wrong)
+    assert check.diagnosis.cause == "scale of previous column", check.message
+
+
 def compute_with_scalars(problem, reference, change, keep=lambda sums: sums):
     """C in bf16 if `change` rounds the scaled sums, and `keep` what is added up."""
     total = np.zeros((problem.M, problem.N), np.float32)
