@@ -286,6 +286,12 @@ def test_with_sizes_the_forms_that_are_not_tried_are_named(gemmbench):
     assert "not tried" not in gemmbench("verify", "openblas", "naive", "--device", "fake", "--sizes", "5").out
 
 
+def test_batches_and_groups_of_a_precision_with_scales_are_not_tried_and_not_promised(gemmbench, write_kernel):
+    path = write_kernel(precisions="[e4m3_rows]", kinds="[one, many, groups]")
+    assert gemmbench("verify", path, "--device", "fake").code == 1  # the fake device ignores scales
+    assert "not tried" not in gemmbench("verify", path, "--device", "fake", "--sizes", "5").out
+
+
 def test_a_variant_that_dispatches_is_one_row_and_is_not_split(sanitize, write_kernel):
     write_kernel("best.cu", symbol=None, grid=None, block=None, body="", pick=["variant: tiled\n    params: {TILE: 8}"])
     said, (call,) = sanitize("best", "--kernels", "kernels", "--sanitize", "memcheck", logs={"best": INVALID})

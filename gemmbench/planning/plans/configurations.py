@@ -230,13 +230,21 @@ def split_into_groups(shape: Shape) -> AnyShape:
     return Groups((0, some, 1, 0, M - 1 - some, 0), N, K)
 
 
+def list_kinds(variant: Variant, precision_name: str) -> list[str]:
+    """List the kinds of problems that a variant takes in a precision: scales belong to one product."""
+    scaled = find_precision(precision_name).scales is not None
+    return [kind for kind in variant.kinds if not (scaled and kind in (MANY, GROUPS))]
+
+
 def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Problem]]:
     """List the forms that a variant declares besides plain products: each one alone, and last all of them together.
 
     Each form is a list of problems of the awkward shape, of which the first that its rules allow should be verified.
-    Several activations are tried one after the other. Steps that make fractions of integers are left out.
+    Several activations are tried one after the other. Steps that make fractions of integers are left out, and so are
+    batches and groups of a precision with scales.
     """
-    several, grouped, padded, apart = (kind in variant.kinds for kind in (MANY, GROUPS, PADDED, SEPARATE_C))
+    kinds = list_kinds(variant, precision_name)
+    several, grouped, padded, apart = (kind in kinds for kind in (MANY, GROUPS, PADDED, SEPARATE_C))
     chains, usual = _list_chains(variant, find_precision(precision_name)), choose_shape(variant, AWKWARD)
     batch, groups = make_shape(_SEVERAL, AWKWARD), split_into_groups(AWKWARD)
 

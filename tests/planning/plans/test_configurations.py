@@ -70,3 +70,16 @@ def test_an_awkward_shape_has_the_sides_that_rules_fix(require, found):
 
 def test_a_variant_without_parameters_has_one_configuration(make_variant):
     assert [str(config) for config in configurations.change_each_parameter(make_variant())] == [""]
+
+
+def test_what_precisions_with_scales_cannot_have_is_not_among_the_declared_forms(make_variant):
+    variant = make_variant(precisions=("f32", "e4m3_rows"), kinds=("one", "many", "groups", "padded"))
+
+    def list_sizes(precision):
+        return {
+            (form[0].count, form[0].groups != ()) for form in configurations.list_declared_forms(variant, precision)
+        }
+
+    assert list_sizes("f32") == {(3, False), (1, True), (1, False)}
+    assert list_sizes("e4m3_rows") == {(1, False)}
+    assert configurations.list_kinds(variant, "e4m3_rows") == ["one", "padded"]
