@@ -446,18 +446,27 @@ FIND_B = """    int group = 0;
 
 def test_groups_whose_bits_depend_on_the_others_are_told(gemmbench, write_kernel):
     of_groups = VARYING.replace("TC* C)", "TC* C, const int* offsets)").replace("    const int parts", FIND_B)
-    for name, parts, backwards in (("splits", "M > 400 ? 4 : 1", "false"), ("turns", "1", "group == 2")):
+    own, others = "offsets[group + 1] - offsets[group] > 100", "offsets[3] > 100 && group"
+    changes = (
+        ("splits", "M > 100 ? 4 : 1", "false"),
+        ("turns", "1", "group == 2"),
+        ("own", "1", own),
+        ("others", "1", others),
+    )
+    for name, parts, backwards in changes:
         body = of_groups.replace("PARTS", parts).replace("BACKWARDS", backwards)
         write_kernel(f"{name}.cu", body=body, order="99", kinds=["groups"])
-    names, sizes = ("naive", "tiled", "splits", "turns"), ("--sizes", "3+0+4x9x65")
+    names, sizes = ("naive", "tiled", "splits", "turns", "own", "others"), ("--sizes", "3+0+4x9x65")
     said = gemmbench("verify", *names, "--kernels", "kernels", "--param", "TILE=16", *INVARIANCE, *sizes)
-    heights = "1, 2, 7, 64, 129 and 4096 rows of another group"
+    unlike = "129 and 4096 differ from 1"
     assert said.code == 0
     assert [line for line in said.out.splitlines() if ": batch invariance: " in line] == [
         "naive: batch invariance: invariant",
         "tiled: batch invariance: invariant",
-        "splits: batch invariance: depends on the rows of another group: 4096 differs from 1",
-        f"turns: batch invariance: depends on the row's place or group at {heights}",
+        f"others: batch invariance: depends on the rows of other groups: {unlike}",
+        f"own: batch invariance: depends on the rows of its group: {unlike}",
+        f"splits: batch invariance: depends on the rows of all groups: {unlike}",
+        "turns: batch invariance: depends on the row's place or group at a group of 2 rows",
     ]
 
 
