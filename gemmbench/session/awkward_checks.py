@@ -72,7 +72,7 @@ def plan_awkwardly(
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
     several: AnyShape = make_shape(min(problem.count, _MOST_PRODUCTS), shape)
     if problem.groups and GROUPS in variant.kinds:
-        several = configurations.split_into_groups(shape)
+        several = configurations.split_into_groups(shape, min(len(problem.groups), configurations.MANY_GROUPS))
     kinds = [problem.layout], [problem.precision_name], problem.form
     problems = configurations.make_problems(variant, [several], *kinds)
     chosen = [(variant, [config])]

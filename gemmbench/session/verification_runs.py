@@ -130,7 +130,10 @@ def verify_kernels(
             records += map(runs.explain, measure_sweep(runner, session.compilers, swept))
         if series and not is_ended():
             records = add_invariance(session, series, records, policy)
-        notes = _note_left_out(verified, selection, machine, every), _name_untried_forms(verified, selection)
+        notes = (
+            _note_left_out(verified, selection, machine, every),
+            _name_untried_forms(verified, selection, machine, every),
+        )
         note = "; ".join(filter(None, notes))
         ran = {record.variant for record in records if record.status in ("ok", "wrong")}
         unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
@@ -332,7 +335,7 @@ def _note_left_out(variants: Sequence[Variant], selection: Selection, machine: M
 _FORM_WORDS = {MANY: "batches", GROUPS: "groups", PADDED: "padded rows", SEPARATE_C: "D apart from C"}
 
 
-def _name_untried_forms(variants: Sequence[Variant], selection: Selection) -> str:
+def _name_untried_forms(variants: Sequence[Variant], selection: Selection, machine: Machine, every: bool) -> str:
     """Return which declared forms are not tried because sizes or a form are given; "" if none."""
     if selection.sizes is None and not any(selection.form.values()):
         return ""
@@ -342,7 +345,12 @@ def _name_untried_forms(variants: Sequence[Variant], selection: Selection) -> st
     }
     asked |= {kind for kind, value in ((PADDED, selection.ld), (SEPARATE_C, selection.separate_c)) if value}
     kernels = [variant for variant in variants if not variant.is_library]
-    declared = {kind for variant in kernels for kind in variant.kinds} - asked
+    declared = {
+        kind
+        for variant in kernels
+        for precision in _choose_kinds(variant, selection, machine, every)[0]
+        for kind in configurations.list_kinds(variant, precision)
+    } - asked
     words = [word for kind, word in _FORM_WORDS.items() if kind in declared]
     words += ["epilogues"] if not selection.epilogue and any(variant.epilogue for variant in kernels) else []
     return f"not tried: {', '.join(words)}; verify without --sizes tries them" if words else ""

@@ -24,7 +24,8 @@ def cells(said, name):
 def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench, few_shapes):
     said = gemmbench("verify", "tiled", "--param", "TILE=16", "--device", "fake", "--format", "tsv")
     assert (said.code, said.err) == (0, "")
-    forms = 7  # a batch, groups, padded rows, D, bias and relu, and the last three with a batch and with groups
+    # a batch, few and many groups, padded rows, D, bias and relu, and the last three with a batch and with groups
+    forms = 8
     checks = (len(configurations.SHAPES) * 4 + 1 + forms) * 9  # layouts, the large problem once; precisions
     *counts, error, device = cells(said, "tiled")
     assert (counts, device) == (["1", str(checks), "0", "0"], "fake")
@@ -286,6 +287,12 @@ def test_with_sizes_the_forms_that_are_not_tried_are_named(gemmbench):
     assert "not tried" not in gemmbench("verify", "openblas", "naive", "--device", "fake", "--sizes", "5").out
 
 
+def test_batches_and_groups_of_a_precision_with_scales_are_not_tried_and_not_promised(gemmbench, write_kernel):
+    path = write_kernel(precisions="[e4m3_rows]", kinds="[one, many, groups]")
+    assert gemmbench("verify", path, "--device", "fake").code == 1  # the fake device ignores scales
+    assert "not tried" not in gemmbench("verify", path, "--device", "fake", "--sizes", "5").out
+
+
 def test_a_variant_that_dispatches_is_one_row_and_is_not_split(sanitize, write_kernel):
     write_kernel("best.cu", symbol=None, grid=None, block=None, body="", pick=["variant: tiled\n    params: {TILE: 8}"])
     said, (call,) = sanitize("best", "--kernels", "kernels", "--sanitize", "memcheck", logs={"best": INVALID})
@@ -440,18 +447,27 @@ FIND_B = """    int group = 0;
 
 def test_groups_whose_bits_depend_on_the_others_are_told(gemmbench, write_kernel):
     of_groups = VARYING.replace("TC* C)", "TC* C, const int* offsets)").replace("    const int parts", FIND_B)
-    for name, parts, backwards in (("splits", "M > 400 ? 4 : 1", "false"), ("turns", "1", "group == 2")):
+    own, others = "offsets[group + 1] - offsets[group] > 100", "offsets[3] > 100 && group"
+    changes = (
+        ("splits", "M > 100 ? 4 : 1", "false"),
+        ("turns", "1", "group == 2"),
+        ("own", "1", own),
+        ("others", "1", others),
+    )
+    for name, parts, backwards in changes:
         body = of_groups.replace("PARTS", parts).replace("BACKWARDS", backwards)
         write_kernel(f"{name}.cu", body=body, order="99", kinds=["groups"])
-    names, sizes = ("naive", "tiled", "splits", "turns"), ("--sizes", "3+0+4x9x65")
+    names, sizes = ("naive", "tiled", "splits", "turns", "own", "others"), ("--sizes", "3+0+4x9x65")
     said = gemmbench("verify", *names, "--kernels", "kernels", "--param", "TILE=16", *INVARIANCE, *sizes)
-    heights = "1, 2, 7, 64, 129 and 4096 rows of another group"
+    unlike = "129 and 4096 differ from 1"
     assert said.code == 0
     assert [line for line in said.out.splitlines() if ": batch invariance: " in line] == [
         "naive: batch invariance: invariant",
         "tiled: batch invariance: invariant",
-        "splits: batch invariance: depends on the rows of another group: 4096 differs from 1",
-        f"turns: batch invariance: depends on the row's place or group at {heights}",
+        f"others: batch invariance: depends on the rows of other groups: {unlike}",
+        f"own: batch invariance: depends on the rows of its group: {unlike}",
+        f"splits: batch invariance: depends on the rows of all groups: {unlike}",
+        "turns: batch invariance: depends on the row's place or group at a group of 2 rows",
     ]
 
 

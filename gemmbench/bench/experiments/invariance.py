@@ -26,9 +26,9 @@ from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.problems import Problem
 
 HEIGHTS = (1, 2, 7, 64, 129, 4096)
-"""The M of the problems in which the bits of a row are compared, or the rows of a group between the compared ones."""
-_COMPARED = 129
-"""The rows of the groups that are compared."""
+"""The M of the problems in which the bits of a row are compared, or the rows of the first group."""
+_LAST = 2
+"""The rows of the last group, one of HEIGHTS, so that there is one problem whose first and last group are alike."""
 _MORE_PLACES = (16, 77)
 """Rows of A that are alike besides the first, middle and last one: the first of a second tile, and an odd one."""
 _INVARIANT = "invariant"
@@ -40,13 +40,15 @@ _OK = "ok"
 class RowBits:
     """The row of C at one M, one of HEIGHTS: a digest of its `bits` at row 0, and what else they depend on at this M.
 
-    `launch`: equal launches give other bits. `place`: other rows of C, for the same row of A, have other bits.
-    `others`: row 0 changes with the rest of A, and with the other products or groups. Where nothing ran, `status` and
-    `reason` say why.
+    `last` is a digest of such a row of the last group, which has the same row of A and is as long at every M, and
+    "" if there are no groups. `launch`: equal launches give other bits. `place`: other rows of C, for the same row of A
+    in products or groups as high, have other bits. `others`: row 0 changes with the rest of A, and with the other
+    products or groups. Where nothing ran, `status` and `reason` say why.
     """
 
     M: int
     bits: str = ""
+    last: str = ""
     launch: bool = False
     place: bool = False
     others: bool = False
@@ -86,14 +88,14 @@ class InvarianceBatch(Batch[RowBits]):
 
 
 def vary_rows(problem: Problem, M: int) -> Problem:
-    """Return the problem at which rows are compared: with another M or, of groups, with M rows between two of them."""
-    groups = (_COMPARED, M, _COMPARED) if problem.groups else ()
+    """Return the problem at which rows are compared: with another M or, of groups, M rows in the first of three."""
+    groups = (M, 1, _LAST) if problem.groups else ()
     return replace(problem, M=sum(groups) or M, groups=groups, alpha=1.0, beta=0.0)
 
 
 def find_height(problem: Problem) -> int:
     """Return the M with which `vary_rows` made a problem."""
-    return problem.groups[1] if problem.groups else problem.M
+    return problem.groups[0] if problem.groups else problem.M
 
 
 def compare_row_bits(context: ExperimentContext, batch: InvarianceBatch) -> list[RowBits]:
@@ -146,8 +148,10 @@ def _compare_rows(setup: Setup, trial: Trial, seed: int) -> RowBits:
     first, again = (_launch(setup, trial, executable, inputs) for _ in range(2))
     setup.arena.write(others, 1)
     changed = _launch(setup, trial, executable, others)
-    unlike = any(bits != first[0] for bits in first)
-    return RowBits(find_height(problem), first[0], first != again, unlike, first[0] != changed[0])
+    M, last = find_height(problem), first[-1] if problem.groups else ""
+    alike = first[: len(list_places(M))] if problem.groups and M != _LAST else first
+    unlike = any(bits != first[0] for bits in alike)
+    return RowBits(M, first[0], last, first != again, unlike, first[0] != changed[0])
 
 
 def _launch(setup: Setup, trial: Trial, executable: Executable, inputs: Operands) -> list[str]:
@@ -203,9 +207,13 @@ def _list_causes(ran: Sequence[RowBits], of_groups: bool) -> list[str]:
     if unsteady := [each.M for each in ran if each.launch]:
         return [f"the launch: equal ones differ at {_name_heights(_join(unsteady), of_groups)}"]
     causes = []
-    if unlike := [each.M for each in ran if each.bits != ran[0].bits]:
-        what = "the rows of another group" if of_groups else "M"
-        causes.append(f"{what}: {_join(unlike)} differ{'s' * (len(unlike) == 1)} from {ran[0].M}")
+    around = "the rows of other groups", [each.M for each in ran if each.last != ran[0].last]
+    own = "the rows of its group" if of_groups else "M", [each.M for each in ran if each.bits != ran[0].bits]
+    if own[1] == around[1]:
+        own, around = ("the rows of all groups", own[1]), ("", [])
+    for what, unlike in (own, around):
+        if unlike:
+            causes.append(f"{what}: {_join(unlike)} differ{'s' * (len(unlike) == 1)} from {ran[0].M}")
     place, others = ("place or group", "groups") if of_groups else ("place", "products")
     for name, heights in (
         (f"the row's {place}", [each.M for each in ran if each.place]),
@@ -217,7 +225,7 @@ def _list_causes(ran: Sequence[RowBits], of_groups: bool) -> list[str]:
 
 
 def _name_heights(heights: str, of_groups: bool) -> str:
-    return f"{heights} rows of another group" if of_groups else f"M = {heights}"
+    return f"a group of {heights} rows" if of_groups else f"M = {heights}"
 
 
 def _join(heights: Sequence[int]) -> str:

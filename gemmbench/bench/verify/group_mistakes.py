@@ -17,6 +17,7 @@ _ROWS, _COLUMNS, _LEAST = 64, 8, 4
 _MOST_TERMS = 1 << 27
 """The most products that are computed to find out where a row came from."""
 _ADVICE = "look at how a block finds its group, and at what begins at offsets[group]"
+_ROWS_ADVICE = "look at the guard on the rows of a group, and at tiles with rows of several groups"
 
 
 def explain_groups(wrong: WrongResult) -> tuple[str, Diagnosis]:
@@ -109,11 +110,11 @@ class _Groups(Products):
         whole = all(counts[each] == slices[each].M for each in pairs)
         filled = [each for each, rows in enumerate(groups) if rows]
         before = {each: filled[filled.index(each) - 1] for each in pairs}
-        if not whole and before == pairs and all(suspects[1][suspects[0] == each].min() == 0 for each in pairs):
-            most = max(counts.values())
+        if not whole and (most := self._find_overrun(pairs)):
             rows = "one row" if most == 1 else f"up to {most} rows"
-            words = f"as if each group wrote {rows} too many, over the first rows of the next one"
-            return number, "rows of other group", f"{words}; look at the guard on the rows of a group"
+            over = "the next one" if before == pairs else "the next ones"
+            words = f"as if each group wrote {rows} too many, over the first rows of {over}"
+            return number, "rows of other group", f"{words}; {_ROWS_ADVICE}"
         words = f"rows of group {number} were multiplied with the B of group {other}"
         hint = _ADVICE
         if len(pairs) > 1 and all(each == group - 1 for group, each in pairs.items()):
@@ -127,6 +128,17 @@ class _Groups(Products):
             which = "every group was" if {*numbers, other} >= set(filled) else _list_groups(numbers)
             words = f"{which} multiplied with the B of group {other}"
         return number, "B of other group", f"{words}: {hint}"
+
+    def _find_overrun(self, pairs: dict[int, int]) -> int:
+        """Return how far B of one group went on being used after its last row, if no other row is wrong; 0 if not.
+
+        `pairs` maps each wrong group to the one whose B it had. There may be other groups between the two.
+        """
+        ends, suspects = self.problem.offsets[1:], self.wrong.suspects
+        source = np.array([pairs.get(int(group), -1) for group in find_products(self.problem, suspects)[0]])
+        reached = {each: int(suspects[source == each].max()) + 1 - ends[each] for each in np.unique(source)}
+        whole_runs = (source >= 0).all() and sum(reached.values()) == len(suspects)
+        return max(reached.values()) if whole_runs and min(reached.values()) > 0 else 0
 
     def _find_origins(self) -> list[_Origin]:
         """Find where some wrong rows came from, if all of them came from somewhere else."""

@@ -31,10 +31,10 @@ from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, describe, expla
 from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
 from gemmbench.bench.verify.group_mistakes import explain_groups
 from gemmbench.bench.verify.scale_mistakes import explain_scales
-from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
+from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult, find_storage_error, find_sum_unit
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.variant import Exactness
-from gemmbench.planning.precisions import CLASSES, FLOAT32, choose_weaker
+from gemmbench.planning.precisions import CLASSES, choose_weaker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
@@ -49,8 +49,6 @@ total, of a batch and of groups.
 """
 _CHUNK = 1 << 19  # elements converted to float64 at a time
 _MAP_ROWS = 16
-_SLACK = 1 + 2.0**-6
-"""How much farther an exact sum may be from C than the nearest number is: scales are rounded in float."""
 _THREADS = min(4, os.cpu_count() or 1)  # more threads would compete for the caches and for BLAS
 
 
@@ -164,7 +162,7 @@ class Reference:
     @cached_property
     def _inverse_units(self) -> np.ndarray:
         """1 / (u (|alpha| |A| |B| + |beta| |C0|)) on the compared rows, or 0 where that sum is 0."""
-        unit = self.problem.sum_unit * self.scale
+        unit = find_sum_unit(self.problem, self.exact_sums) * self.scale
         return np.divide(1, unit, out=np.zeros_like(unit), where=unit > 0)
 
     @cached_property
@@ -173,10 +171,7 @@ class Reference:
         return self._find_storage_error(self.expected)
 
     def _find_storage_error(self, expected: np.ndarray) -> np.ndarray:
-        """The error that storing C may add: a unit in its last place, or half of one if all else is exact."""
-        if self.exact_sums:
-            return self.problem.storage("C").find_half_units(expected) * _SLACK
-        return np.asarray(2 * self.problem.precision.result_unit * np.abs(expected))
+        return find_storage_error(self.problem, expected, self.exact_sums)
 
     def _make_finish(self, rows: np.ndarray, declared: Exactness = EXACT) -> Finish:
         return Finish(self.problem, self.operands, rows, transparent=self.transparent, approx=declared.approx)
@@ -212,7 +207,7 @@ class Reference:
 
     def _sum_bound(self, declared: Exactness) -> np.ndarray:
         """The same before C is stored."""
-        unit = ROUNDING_FACTOR * (FLOAT32.unit if self.exact_sums else self.problem.sum_unit)
+        unit = ROUNDING_FACTOR * find_sum_unit(self.problem, self.exact_sums)
         if self.problem.precision.may_split_factors(declared.product_class):
             weaker = choose_weaker(declared.product_class, self.problem.precision.product_class)
             unit += CLASSES[weaker].largest * 2.0**-23
@@ -430,6 +425,7 @@ class Reference:
             suspects=rows[mask.any(axis=1)] if suspects is None else suspects,
             error=error,
             exact=rule == "exact",
+            exact_sums=self.exact_sums,
         )
         if self.problem.epilogue:
             assert sums is not None
@@ -450,7 +446,7 @@ class Reference:
                 words = describe_in_batch(wrong, number, found) if several else describe(wrong, found)
                 return Check(False, rule, error, words, found)
             wrong = replace(wrong, got=undone, want=sums, mask=mask & known)
-        if self.problem.precision.scales and (found := explain_scales(wrong, self.exact_sums)):
+        if self.problem.precision.scales and (found := explain_scales(wrong)):
             return Check(False, rule, error, describe(wrong, found), found)
         explain = explain_groups if self.problem.groups else explain_batch
         message, diagnosis = explain(wrong) if len(self.problem.slices) > 1 else explain_product(wrong)

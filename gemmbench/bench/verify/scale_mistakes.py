@@ -11,8 +11,8 @@ import numpy as np
 
 from gemmbench.bench.operands.products import find_scales
 from gemmbench.bench.verify.diagnosis import Diagnosis
-from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
-from gemmbench.planning.precisions import BFLOAT16, FLOAT16, FLOAT32, Scales, StorageType
+from gemmbench.bench.verify.wrong_result import WrongResult
+from gemmbench.planning.precisions import BFLOAT16, FLOAT16, Scales, StorageType
 
 _FEWER_BITS = (("bf16", 8), ("TF32", 11), ("f8e4m3", 4))
 """What scales may be rounded to: a name, and the significand bits."""
@@ -27,11 +27,11 @@ class _Read(NamedTuple):
     scales: np.ndarray
 
 
-def explain_scales(wrong: WrongResult, exact_sums: bool) -> Diagnosis | None:
-    """Return the mistake in scales that explains the wrong elements, or None. `exact_sums` is as in a Reference."""
+def explain_scales(wrong: WrongResult) -> Diagnosis | None:
+    """Return the mistake in scales that explains the wrong elements, or None."""
     if not len(wrong.sample):
         return None
-    probe = _Probe(wrong, exact_sums)
+    probe = _Probe(wrong)
     with np.errstate(all="ignore"):
         found = next(probe.list_mistakes(), None)
     return Diagnosis(*found, is_index_mistake=True, is_recomputed=True) if found else None
@@ -42,7 +42,6 @@ class _Probe:
     """Computes E wrong elements again with other scales, from their sums over each of S steps along K."""
 
     wrong: WrongResult
-    exact_sums: bool
 
     def list_mistakes(self) -> Iterator[tuple[str, str]]:
         """Yield the key and the description of every mistake that explains the elements."""
@@ -61,9 +60,31 @@ class _Probe:
                     else:
                         yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
         for name, kind in _ROUNDED_SUMS:
-            if self._fits(kind.store(self._sums), own_a * own_b):
-                every = f" of {self._scales.depth} products" if self._scales.depth else ""
-                yield "scale after rounding", f"sums{every} were rounded to {name} before their scales were applied"
+            yield from self._list_roundings(name, kind.store)
+
+    def _list_roundings(self, name: str, store: Callable[[np.ndarray], np.ndarray]) -> Iterator[tuple[str, str]]:
+        """Yield what explains the elements if something was rounded between the sums and C."""
+        sums, a, b, sample = self._sums, self._find_own("A"), self._find_own("B"), self.wrong.sample
+        every = f" of {self._scales.depth} products" if self._scales.depth else ""
+        rounded, kept = "scale after rounding", np.zeros(len(sums))
+        for column in (sums * a * b).T:
+            kept = store(kept + column)
+        whole, alpha = (sums * a * b).sum(axis=1), sample.wrong.alpha
+        early = store(alpha * sums) / alpha if alpha else 0 * sums
+        for cause, words, values in (
+            (rounded, f"sums{every} were rounded to {name} before their scales were applied", store(sums) * a * b),
+            (rounded, f"sums{every} were rounded to {name} after the scale of A was applied", store(sums * a) * b),
+            (rounded, f"sums{every} were rounded to {name} after the scale of B was applied", store(sums * b) * a),
+            (rounded, f"alpha times sums{every} was rounded to {name} before their scales were applied", early * a * b),
+            ("rounded scale", f"the product of two scales was rounded to {name}", sums * store(a * b)),
+            ("rounded sums", f"C was rounded to {name} before alpha and beta were applied", store(whole)[:, None]),
+            ("rounded sums", f"sums{every} were rounded to {name} before they were added", store(sums * a * b)),
+            ("rounded sums", f"sums were kept in {name} from one block of products to the next", kept[:, None]),
+        ):
+            if sample.matches(sample.apply_scalars(values.sum(axis=1))).all():
+                yield cause, words
+        if sample.matches(store(alpha * whole) + sample.apply_scalars(np.zeros(len(whole)))).all():
+            yield "rounded sums", f"C was rounded to {name} before beta C was added"
 
     @property
     def _scales(self) -> Scales:
@@ -87,12 +108,8 @@ class _Probe:
         """Return whether all elements are these sums times these scales."""
         sample = self.wrong.sample
         values = sample.apply_scalars((sums * scales).sum(axis=1))
-        if not self.exact_sums or self.wrong.exact:
-            return bool(sample.matches(values).all())
-        storage, own = self.wrong.problem.storage("C"), self._find_own("A") * self._find_own("B")
-        size = np.abs(self.wrong.alpha) * np.abs(sums * np.maximum(own, np.abs(scales))).sum(axis=1)
-        bound = storage.find_half_units(values) * (1 + 2.0**-6) + ROUNDING_FACTOR * FLOAT32.unit * size
-        return bool((np.abs(values - sample.got) <= bound).all())
+        size = np.abs(self.wrong.alpha * sums * scales).sum(axis=1)
+        return bool(sample.matches(values, np.maximum(size, sample.scale)).all())
 
     def _find_own(self, name: str) -> np.ndarray:
         """Return the right scales of A or B."""
@@ -108,6 +125,8 @@ class _Probe:
         yield _Read("exponent of scale", "only the exponent of {} was used", powers)
         yield _Read("exponent of scale", "{} was rounded up to a power of two", np.exp2(np.ceil(np.log2(np.abs(own)))))
         for kind, bits in _FEWER_BITS:
+            if bits > self.wrong.problem.storage("C").significand and (own == own[0, 0]).all():
+                continue  # C cannot tell which small error a single number has
             yield _Read("rounded scale", f"{{}} was rounded to {kind}", _round(own, bits, np.rint))
             yield _Read("rounded scale", f"{{}} was cut to {kind}", _round(own, bits, np.trunc))
         yield _Read("inverse scale", "sums were divided by {} instead of multiplied", 1 / own)
@@ -119,20 +138,18 @@ class _Probe:
         own, sample, problem = self._find_own(name), self.wrong.sample, self.wrong.problem
         steps, stored = own.shape[1], self.wrong.operands[f"scale_{name.lower()}"].astype(np.float64)
         if steps > 1:
-            for move, which in ((1, "next"), (-1, "previous")):
+            for which, at in _list_neighbours(np.arange(steps), 1, steps):
                 words = f"each block along K was multiplied with the {{1}} of the {which} block"
-                for at in ((np.arange(steps) + move) % steps, (np.arange(steps) + move).clip(0, steps - 1)):
-                    yield _Read(f"scale of {which} block", words, own[:, at])
+                yield _Read(f"scale of {which} block", words, own[:, at])
             yield _Read("scale of first block", "every block along K got the {1} of the first", own[:, [0] * steps])
         lines, line, other = ("row", "column", sample.i) if name == "A" else ("column", "row", sample.j)
         count, size = (self._scales.rows, problem.M) if name == "A" else (self._scales.columns, problem.N)
         if not count:
             return
         by_line = find_scales(problem, self.wrong.operands, name)
-        for move, which in ((count, "next"), (-count, "previous")):
-            what = lines if count == 1 else f"block of {count} {lines}s"
-            for at in ((other + move).clip(0, size - 1), (other + move) % size):
-                yield _Read(f"scale of {which} {lines}", f"{{}} was read for the {which} {what}", by_line[:, at].T)
+        what = lines if count == 1 else f"block of {count} {lines}s"
+        for which, at in _list_neighbours(other, count, size):
+            yield _Read(f"scale of {which} {lines}", f"{{}} was read for the {which} {what}", by_line[:, at].T)
         yield _Read(f"scale of {lines} 0", f"{{}} was that of {lines} 0 everywhere", by_line[:, 0 * other].T)
         crossed = sample.j if name == "A" else sample.i
         words = f"{{}} was read at the {line} instead of the {lines}"
@@ -143,6 +160,14 @@ class _Probe:
             first, second = (place, step) if name == "B" and count > 1 else (step, place)
             at = (second * stored.shape[0] + first).clip(0, stored.size - 1)
             yield _Read("scales transposed", "{} was read with its two indices exchanged", stored.reshape(-1)[at])
+
+
+def _list_neighbours(places: np.ndarray, step: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield places one step on and one step back. What lies outside is cut off before it is taken to wrap around."""
+    moves = ("next", places + step), ("previous", places - step)
+    for wraps in (False, True):
+        for which, moved in moves:
+            yield which, moved % size if wraps else moved.clip(0, size - 1)
 
 
 def _round(values: np.ndarray, bits: int, to_whole: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -9,11 +9,30 @@ import numpy as np
 
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.operands.products import view_scaled_factor
+from gemmbench.planning.precisions import FLOAT32
 from gemmbench.planning.problems import Problem
 
 ROUNDING_FACTOR = 16
 """The error that a correct result may have, in units of u (|alpha| |A| |B| + |beta| |C0|)."""
+_SLACK = 1 + 2.0**-6
+"""How much farther an exact sum may be from C than the nearest number is: scales are rounded in float."""
 _ELEMENTS = 64
+_MANY, _ENOUGH_BITS = 16, 16
+"""The number of wrong real elements of which a cause explains each within rounding, or, of fewer, the total number of
+bits that it must explain exactly.
+"""
+
+
+def find_storage_error(problem: Problem, values: np.ndarray, exact_sums: bool) -> np.ndarray:
+    """The error that storing values in C may add: a unit in its last place, or half of one if all else is exact."""
+    if exact_sums:
+        return problem.storage("C").find_half_units(values) * _SLACK
+    return np.asarray(2 * problem.precision.result_unit * np.abs(values))
+
+
+def find_sum_unit(problem: Problem, exact_sums: bool) -> float:
+    """The unit of rounding of sums: that of a float if nothing but scales and scalars is rounded."""
+    return FLOAT32.unit if exact_sums else problem.sum_unit
 
 
 def name_inputs(problem: Problem, has_epilogue: bool = False) -> str:
@@ -28,7 +47,8 @@ class WrongResult:
 
     `rows` holds the indices of the R rows of C that were compared. `got` and `want` (float64) and `mask`, which is true
     where `got` is wrong, are R x N. `suspects` holds all rows known to be wrong, including those that were not
-    compared. `error` is in units of rounding. It is infinite if the comparison was exact. Behind an epilogue, `got` and
+    compared. `error` is in units of rounding. It is infinite if the comparison was exact. `exact_sums` is as in a
+    Reference. Behind an epilogue, `got` and
     `want` are the sums before it, and `stored` holds what C has and should have.
     """
 
@@ -43,6 +63,7 @@ class WrongResult:
     suspects: np.ndarray
     error: float = float("inf")
     exact: bool = True
+    exact_sums: bool = False
     stored: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
@@ -67,20 +88,43 @@ class WrongResult:
 
     @cached_property
     def sample(self) -> WrongSample:
-        """At most 64 finite wrong elements, spread across C."""
-        wrong = np.argwhere(self.mask & np.isfinite(self.got) & ~self.unwritten)
-        few = wrong[np.unique(np.linspace(0, len(wrong) - 1, _ELEMENTS).astype(int))] if len(wrong) else wrong
-        return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]])
+        """At most 64 finite wrong elements, spread across C. It is empty if they are too few to name a cause.
+
+        Of real numbers, as many right ones where wrong rows and columns cross follow. What rounds a little may make
+        an element wrong, but leaves others right.
+        """
+        is_known = np.isfinite(self.got) & ~self.unwritten
+        wrong = np.argwhere(self.mask & is_known)
+        if not self.exact and not self._are_enough(wrong):
+            wrong = wrong[:0]
+        few = _spread(wrong)
+        if not self.exact and len(wrong):
+            crossed = np.logical_and.outer(self.mask.any(axis=1), self.mask.any(axis=0))
+            few = np.concatenate([few, _spread(np.argwhere(crossed & ~self.mask & is_known))])
+        return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]], len(wrong) < _MANY)
+
+    def _are_enough(self, places: np.ndarray) -> bool:
+        """Whether real elements are many, or so far from what they should be that chance cannot explain their bits."""
+        if len(places) >= _MANY:
+            return True
+        got, want = self.got[tuple(places.T)], self.want[tuple(places.T)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bits = np.log2(np.abs(got - want) / (2 * self.problem.storage("C").find_half_units(want)))
+        return bool(np.maximum(bits, 0).sum() >= _ENOUGH_BITS)
 
 
 @dataclass(frozen=True)
 class WrongSample:
-    """E wrong elements of C: their row indices, column indices and values."""
+    """E elements of C that a cause must explain: their row indices, column indices and values.
+
+    If they are `few` real numbers, a cause must give them to the last bit.
+    """
 
     wrong: WrongResult
     i: np.ndarray
     j: np.ndarray
     got: np.ndarray
+    few: bool = False
 
     def __len__(self) -> int:
         return len(self.got)
@@ -110,17 +154,26 @@ class WrongSample:
         base = self.wrong.beta * self.before if self.wrong.beta else np.zeros(len(self))
         return self.wrong.alpha * sums + (base if sums.ndim == 1 else base[:, None])
 
-    def matches(self, values: np.ndarray) -> np.ndarray:
-        """Return where `values` (E or E x n) match.
+    def matches(self, values: np.ndarray, scale: np.ndarray | None = None) -> np.ndarray:
+        """Return where `values` (E or E x n), which are sums of size `scale`, match.
 
-        They must be equal for integers, and within rounding for real data.
+        They must be equal for integers, and for many real numbers as near as the check that failed demands.
         """
-        got, scale = (vector if values.ndim == 1 else vector[:, None] for vector in (self.got, self.scale))
-        problem = self.wrong.problem
-        if self.wrong.exact:
+        scale = self.scale if scale is None else scale
+        got, scale = (vector if values.ndim == 1 else vector[:, None] for vector in (self.got, scale))
+        problem, exact_sums = self.wrong.problem, self.wrong.exact_sums
+        if self.wrong.exact or self.few:
             return np.asarray(problem.precision.c.store(values) == got)
-        bound = ROUNDING_FACTOR * problem.sum_unit * scale + 2 * problem.precision.result_unit * np.abs(values)
+        unit = ROUNDING_FACTOR * find_sum_unit(problem, exact_sums)
+        bound = unit * scale + find_storage_error(problem, values, exact_sums)
         return np.asarray(np.abs(values - got) <= bound)
+
+
+def _spread(places: np.ndarray) -> np.ndarray:
+    """Return at most 64 of some places, spread across them."""
+    if not len(places):
+        return places
+    return np.asarray(places[np.unique(np.linspace(0, len(places) - 1, _ELEMENTS).astype(int))])
 
 
 _MAP_ROWS, _MAP_COLUMNS = 16, 32
@@ -211,9 +264,13 @@ def _find_tiles(wrong: WrongResult) -> WrongRegion | None:
 
 def _find_stripes(wrong: WrongResult) -> WrongRegion | None:
     """Find wrong stripes: one row or column, several adjacent ones, or one in p."""
-    lines = {"column": np.flatnonzero(wrong.mask.any(axis=0))}
+    columns = np.flatnonzero(wrong.mask.any(axis=0))
     if wrong.exact:
-        lines = {"row": wrong.suspects, **lines}
+        lines = {"row": wrong.suspects, "column": columns}
+    elif wrong.mask[:, columns].mean() > _MOSTLY:
+        lines = {"column": columns}
+    else:
+        return None
     for name, wrong_lines in lines.items():
         steps = np.unique(np.diff(wrong_lines))
         if len(wrong_lines) == (wrong.problem.M if name == "row" else wrong.problem.N) or len(steps) > 1:

@@ -52,6 +52,7 @@ from gemmbench.planning.manifests.variant import (
     TensorMap,
     Values,
     Variant,
+    has_scales,
 )
 from gemmbench.planning.networks import MACROS
 from gemmbench.planning.precisions import CLASSES, PER_TENSOR, PRECISIONS, resolve_precision
@@ -241,6 +242,8 @@ class ManifestReader:
             raise self.document.error_at(("kinds",), message)
         if GROUPS in manifest.kinds:
             self.check_groups()
+        if ONE not in manifest.kinds:
+            self.check_one_product()
         self.check_words("computes", [manifest.computes], COMPUTES)
         if manifest.product_class:
             self.check_words("class", [manifest.product_class], tuple(CLASSES))
@@ -263,6 +266,13 @@ class ManifestReader:
         if not (any if others else all)(layout.startswith("n") for layout in layouts):
             message = f"kinds: each group has whole rows of A, unlike in {', '.join(layouts)}; add the layout nn or nt"
             raise self.document.error_at(at, message if others else message.replace("add", "declare only"))
+
+    def check_one_product(self) -> None:
+        """Raise SpecError for a precision with scales, which belong to one product, of a kernel that takes none."""
+        for index, name in enumerate(self.manifest.precisions):
+            if has_scales([resolve_precision(name)]):
+                message = f"precisions: {name} has scales of one product; add `one` to `kinds`, or remove {name}"
+                raise self.document.error_at(("precisions", index), message)
 
     def check_words(self, key: str, chosen: list[str], known: tuple[str, ...]) -> None:
         if not chosen:

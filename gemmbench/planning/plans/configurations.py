@@ -223,22 +223,44 @@ def choose_shape(variant: Variant, shape: Shape) -> AnyShape:
     return make_shape(_SEVERAL, shape) if MANY in variant.kinds else split_into_groups(shape)
 
 
-def split_into_groups(shape: Shape) -> AnyShape:
-    """Return groups with the rows of a shape: some with rows, one with one row, and empty ones around them."""
+_FEW_GROUPS, MANY_GROUPS = 6, 130
+"""How many groups are verified without being asked for. The second exceeds what a warp or a block of 128 threads can
+look up at once, a group in each thread.
+"""
+
+
+def split_into_groups(shape: Shape, count: int = _FEW_GROUPS) -> AnyShape:
+    """Return groups with the rows of a shape: some with rows, one with one row, and empty ones around them.
+
+    If there are more than six, most of the others are empty, and the rest have one row each.
+    """
     M, N, K = shape
-    some = (M - 1) * 2 // 5
-    return Groups((0, some, 1, 0, M - 1 - some, 0), N, K)
+    more = count - _FEW_GROUPS
+    step = max(1, -(-2 * more // M))
+    short = tuple(int(number % step == step - 1) for number in range(more))
+    left = M - sum(short)
+    some = (left - 1) * 2 // 5
+    return Groups((*short, 0, some, 1, 0, left - 1 - some, 0), N, K)
+
+
+def list_kinds(variant: Variant, precision_name: str) -> list[str]:
+    """List the kinds of problems that a variant takes in a precision: scales belong to one product."""
+    scaled = find_precision(precision_name).scales is not None
+    return [kind for kind in variant.kinds if not (scaled and kind in (MANY, GROUPS))]
 
 
 def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Problem]]:
     """List the forms that a variant declares besides plain products: each one alone, and last all of them together.
 
     Each form is a list of problems of the awkward shape, of which the first that its rules allow should be verified.
-    Several activations are tried one after the other. Steps that make fractions of integers are left out.
+    Several activations are tried one after the other. Steps that make fractions of integers are left out, and so are
+    batches and groups of a precision with scales.
     """
-    several, grouped, padded, apart = (kind in variant.kinds for kind in (MANY, GROUPS, PADDED, SEPARATE_C))
+    kinds = list_kinds(variant, precision_name)
+    several, grouped, padded, apart = (kind in kinds for kind in (MANY, GROUPS, PADDED, SEPARATE_C))
     chains, usual = _list_chains(variant, find_precision(precision_name)), choose_shape(variant, AWKWARD)
     batch, groups = make_shape(_SEVERAL, AWKWARD), split_into_groups(AWKWARD)
+    many_groups = split_into_groups(AWKWARD, MANY_GROUPS)
 
     def make(
         shape: AnyShape, epilogue: tuple[str, ...] = (), padded: bool = False, apart: bool = False
@@ -247,7 +269,8 @@ def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Prob
         rows = [tuple(f"{name}+{each[name]}" for name in names) for each in _PADDINGS] if padded else [()]
         return [make_problem(shape, "nn", precision_name, epilogue=epilogue, ld=ld, separate_c=apart) for ld in rows]
 
-    forms = [make(shape) for shape, takes in ((batch, several), (groups, grouped)) if takes and shape != usual]
+    forms = [make(shape) for shape, takes in ((batch, several), (groups, grouped), (many_groups, grouped))
+             if takes and shape != usual]  # fmt: skip
     forms += [make(usual, padded=True)] if padded else []
     forms += [make(usual, apart=True)] if apart else []
     forms += [make(usual, chain) for chain in chains]

@@ -9,7 +9,7 @@ import pytest
 from gemmbench.backends.fake.backend import FakeStep
 from gemmbench.bench.operands.operand_values import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
-from gemmbench.bench.verify.reference import Reference
+from gemmbench.bench.verify.reference import Reference, make_reference
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, Problem
 from tests.bench.conftest import ODD
@@ -177,6 +177,22 @@ def test_what_c_held_before_is_not_written_either():
     check = case.check(case.right)
     assert check.diagnosis.cause == "edge columns"
     assert "were never written: C is unchanged: look at the guard on N" in check.message
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_a_few_real_elements_have_a_cause_only_if_it_explains_many_bits_of_them(count):
+    problem = Problem(33, 65, 100, layout="nn", precision_name="e4m3")
+    reference = make_reference(problem, "uniform", 1, 1.5, -0.5)
+    store = problem.storage("C").store
+    wrong, result = store(reference.expected + 0.5 * reference.operands["C"]), store(reference.expected)
+    far = np.where(np.abs(wrong - reference.expected) > 2 * reference._bound(verify.EXACT), np.abs(wrong - result), 0)
+    least = np.unravel_index(np.argsort(np.where(far > 0, far, np.inf), axis=None)[:2], far.shape)
+    most = np.argsort(far[:, 7])[-8:], 7
+    places = least if count == 2 else most
+    result[places] = wrong[places]
+    check = reference.check_rounding(result.astype(problem.storage("C").numpy_type()))
+    assert not check.ok and ("beta is" in check.message or "beta, or C" in check.message) == (count == 8)
+    assert "column in" not in check.message
 
 
 def test_noise_has_no_cause_and_none_is_made_up():

@@ -60,6 +60,17 @@ def test_groups_with_the_same_wrong_b_are_listed(wrong, words):
     assert check.diagnosis.cause == "B of other group" and words in check.message
 
 
+def test_a_tile_that_runs_over_a_whole_group_into_the_one_after_it_is_named():
+    made = make_reference(Problem(54, 24, 40, groups=(20, 0, 1, 33)), "ints", 1, 1.0, 0.0)
+    wrong = compute(made)
+    wrong[20:32] = compute(made, experts=[0] * 4)[20:32]
+    check = made.check_exact(wrong)
+    assert check.diagnosis.cause == "rows of other group"
+    assert "as if each group wrote up to 12 rows too many, over the first rows of the next ones" in check.message
+    wrong[53] = compute(made, experts=[0] * 4)[53]
+    assert made.check_exact(wrong).diagnosis.cause != "rows of other group"
+
+
 def test_rows_of_a_that_begin_elsewhere_are_named(found):
     first = list(found.problem.offsets)
     first[3] = first[0]

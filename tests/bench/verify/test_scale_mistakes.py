@@ -119,3 +119,51 @@ def test_a_lost_product_is_still_called_that():
     short["A"][:, -1] = 0
     check = Reference(BLOCKS, operands, 1.0, 0.0).check_exact(compute(BLOCKS, short))
     assert check.diagnosis.cause == "last k lost", check.message
+
+
+def test_a_scale_of_the_first_block_in_the_second_is_that_of_the_previous_block():
+    operands = make_operands(BLOCKS, "ints", 1)
+    wrong = compute(BLOCKS, operands, change_b=lambda b: b[:, :1] + 0 * b)
+    check = Reference(BLOCKS, operands, 1.0, 0.0).check_exact(wrong)
+    assert check.diagnosis.cause == "scale of previous column", check.message
+
+
+def compute_with_scalars(problem, reference, change, keep=lambda sums: sums):
+    """C in bf16 if `change` rounds the scaled sums, and `keep` what is added up."""
+    total = np.zeros((problem.M, problem.N), np.float32)
+    a, b = (find_scales(problem, reference.operands, name).astype(np.float32) for name in "AB")
+    for part, x, y in zip(list_sums(problem, reference.operands), a, b, strict=True):
+        total = keep(total + part.astype(np.float32) * (x[:, None] * y))
+    before = reference.operands["C"].astype(np.float32)
+    result = change(total, np.float32(reference.alpha)) + np.float32(reference.beta) * before
+    return result.astype(problem.storage("C").numpy_type())
+
+
+@pytest.mark.parametrize(
+    ("change", "keep", "words"),
+    [
+        (lambda sums, alpha: alpha * to_bf16(sums), np.asarray, "C was rounded to bf16 before alpha and beta"),
+        (lambda sums, alpha: to_bf16(alpha * sums), np.asarray, "C was rounded to bf16 before beta C was added"),
+        (lambda sums, alpha: alpha * sums, to_bf16, "sums were kept in bf16 from one block"),
+        (lambda sums, alpha: alpha * sums * np.float32(1.01), np.asarray, "units of rounding, 16 are allowed"),
+    ],
+)
+def test_what_was_rounded_before_c_is_named_and_nothing_else_is_guessed(change, keep, words):
+    reference = Reference(BLOCKS, make_scaled_operands(BLOCKS, 1), 1.5, -0.5, exact_sums=True)
+    assert reference.check_scales(compute_with_scalars(BLOCKS, reference, lambda sums, alpha: alpha * sums)).ok
+    check = reference.check_scales(compute_with_scalars(BLOCKS, reference, change, keep))
+    assert words in check.message and "beta is ignored" not in check.message
+    assert check.error > 16, "what the check refuses is not called allowed"
+
+
+@pytest.mark.parametrize(("problem", "rows"), [(TENSOR, slice(None)), (ROWS, slice(0, 1))], ids=["all", "one row"])
+def test_an_error_that_few_elements_show_has_no_cause(problem, rows):
+    reference = scaled(problem)
+
+    def enlarge(scales):
+        scales = scales.copy()
+        scales[:, rows] *= np.float32(1 + 2.0**-12)
+        return scales
+
+    check = reference.check_scales(compute(problem, reference.operands, enlarge))
+    assert not check.ok and "scale of" not in check.message and "column" not in check.message

@@ -63,6 +63,10 @@ def test_arguments_of_groups_are_their_number_and_offsets(write_kernel, expand):
         ({"layouts": "[tn, tt]"}, "kinds: each group has whole rows of A, unlike in tn, tt; add the layout nn or nt"),
         ({"kinds": "[groups]", "layouts": "[nn, tn]"}, "unlike in nn, tn; declare only the layout nn or nt"),
         ({"args": ["A", "B", "C", "offsets"], "storage": "column"}, "remove `storage: column`"),
+        (
+            {"kinds": "[many, groups]", "precisions": "[f32, e4m3_rows]"},
+            "e4m3_rows has scales of one product; add `one`",
+        ),
         ({"kinds": "[padded, separate_c]"}, "needs `one`, `many` or `groups` besides padded, separate_c; add one"),
     ],
 )

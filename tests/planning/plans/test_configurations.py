@@ -39,6 +39,15 @@ def test_problems_are_every_combination_once(make_variant):
     assert {(problem.alpha, problem.beta) for problem in found} == {(configurations.ALPHA, configurations.BETA)}
 
 
+def test_groups_are_also_more_than_a_block_of_threads_and_have_the_rows_of_the_shape(make_variant):
+    for kinds, counts in ((("one", "groups"), [6, 130]), (("groups",), [130])):
+        forms = configurations.list_declared_forms(make_variant(kinds=kinds), "f32")
+        assert [len(form[0].groups) for form in forms][: len(counts)] == counts
+        assert all(sum(problem.groups) == problem.M == 31 for form in forms for problem in form)
+        assert all({0, 1} < set(problem.groups) for form in forms for problem in form)
+    assert configurations.split_into_groups((1, 2, 3), 130).M == 1
+
+
 def test_one_change_each_leaves_every_other_parameter_at_its_default(make_variant):
     variant = make_variant(params=(("BM", (128, 64, 32)), ("BK", (8, 16)), ("T", (4,))))
     assert [str(config) for config in configurations.change_each_parameter(variant)] == [
@@ -70,3 +79,16 @@ def test_an_awkward_shape_has_the_sides_that_rules_fix(require, found):
 
 def test_a_variant_without_parameters_has_one_configuration(make_variant):
     assert [str(config) for config in configurations.change_each_parameter(make_variant())] == [""]
+
+
+def test_what_precisions_with_scales_cannot_have_is_not_among_the_declared_forms(make_variant):
+    variant = make_variant(precisions=("f32", "e4m3_rows"), kinds=("one", "many", "groups", "padded"))
+
+    def list_sizes(precision):
+        return {
+            (form[0].count, form[0].groups != ()) for form in configurations.list_declared_forms(variant, precision)
+        }
+
+    assert list_sizes("f32") == {(3, False), (1, True), (1, False)}
+    assert list_sizes("e4m3_rows") == {(1, False)}
+    assert configurations.list_kinds(variant, "e4m3_rows") == ["one", "padded"]
