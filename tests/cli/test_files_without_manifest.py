@@ -692,6 +692,9 @@ def test_text_of_cuda_in_python_that_no_function_launches_is_refused(folder, gem
     assert said.code == 2
     assert "model.py: line 2 is CUDA text in a string (mm), which only a function of the file can launch" in said.err
     assert said.err == gemmbench("verify", "./model.py", "--device", "cpu").err
+    (folder / "syntax.py").write_text("def f(a, b)\n")
+    said = gemmbench("verify", "./syntax.py", "--device", "cpu")
+    assert said.err.count("syntax.py") == 1 and "syntax.py:1: not valid Python" in said.err
 
 
 MODEL = """
