@@ -56,6 +56,13 @@ def prose_lines(text):
     return [line for line in _CODE.sub("", text).splitlines() if not line.startswith(("|", "    "))]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_of_yaml_can_be_read(page):
+    for language, body in _CODE.findall(page.read_text(encoding="utf-8")):
+        if language == "yaml":
+            list(yaml.safe_load_all(body))
+
+
 def find_links(text):
     """Targets of the links and pictures of a page, except those on the web."""
     targets = re.findall(r"\]\(([^)\s]+)\)", _CODE.sub("", text))

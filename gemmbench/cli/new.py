@@ -59,7 +59,7 @@ def new(options: NewOptions) -> int:
     else:
         raise UsageError("--symbol names a function in a file; add --from FILE")
     _print_written(written)
-    _print_next(written.path, written.sizes)
+    _print_next(written)
     return OK
 
 
@@ -76,10 +76,12 @@ def _print_written(written: NewVariant) -> None:
         print_line(f"correct this first: {written.fault}")
 
 
-def _print_next(path: Path, sizes: str) -> None:
-    """Print the next two commands to type. `sizes` are the sizes to verify if the usual ones do not fit."""
+def _print_next(written: NewVariant) -> None:
+    """Print the next two commands to type: with the sizes to verify, if the usual ones do not fit."""
+    path, sizes = written.path, written.sizes
     name = str(path) if path.is_absolute() else f"./{path}"
-    baseline = registry.find_entry(registry.choose_device(registry.AUTO).primary).default_baseline
+    choice = registry.parse_device("cuda") if written.needs_gpu else registry.choose_device(registry.AUTO)
+    baseline = registry.find_entry(choice.primary).default_baseline
     print_line("next:")
     print_line(f"  gemmbench verify {shlex.quote(name)}{f' --sizes {sizes}' if sizes else ''}")
     print_line(f"  gemmbench compare {shlex.quote(name)} {baseline}")

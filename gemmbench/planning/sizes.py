@@ -152,6 +152,8 @@ _MOST_LISTED = 4
 LARGEST = 2**31 - 1
 MOST = 10_000
 _MOST_GROUPS = 1024
+_MOST_SHOWN = 60
+"""The most characters of a size that a message repeats."""
 _FORMS = "write 1024, 1024x768x512, 512:4096:512, 64*512 or 512+0+33x768x512"
 
 
@@ -288,14 +290,25 @@ def _parse_item(item: str) -> _Item:
         rows, n, k = item.split("x")
         for each in rows.split("+"):
             check_digits(f"size '{item[:20]}...'", each)
-        groups = make_groups([int(each) for each in rows.split("+")], _check_part(n, item), _check_part(k, item), item)
+        shown = _shorten(item)
+        groups = make_groups(
+            [int(each) for each in rows.split("+")], _check_part(n, shown), _check_part(k, shown), shown
+        )
         return _Item(1, (), groups)
     if "+" in item:
-        raise UsageError(f"size '{item}': cannot read these groups; write rows+rows+...xNxK, such as 512+0+33x768x512")
+        raise UsageError(
+            f"size '{_shorten(item)}': cannot read these groups; write rows+rows+...xNxK, such as 512+0+33x768x512"
+        )
     before, mark, size = item.rpartition("*")
     if mark and not re.fullmatch(r"-?\d+", before):
-        raise UsageError(f"size '{item}': '{before}' is not a number of products; write 64*512 for 64 of them")
+        fault = f"size '{_shorten(item)}': '{_shorten(before)}' is not a number of products"
+        raise UsageError(f"{fault}; write 64*512 for 64 of them")
     return _Item(check_count(before, item) if mark else 1, _parse_shapes(size, item))
+
+
+def _shorten(item: str) -> str:
+    """Return a size as messages show it: its start, if it is long."""
+    return item if len(item) <= _MOST_SHOWN else f"{item[:_MOST_SHOWN]}..."
 
 
 def check_count(count: int | str, written: str = "") -> int:
@@ -326,7 +339,7 @@ def _parse_shapes(size: str, item: str) -> tuple[Shape, ...] | range:
     if re.fullmatch(r"-?\d+:-?\d+", size):
         raise UsageError(f"size '{item}' lacks a step; write START:STOP:STEP, such as {size}:512")
     place = "" if size == item else f"size '{item}': "
-    raise UsageError(f"{place}'{size}' is not a size; {_FORMS}")
+    raise UsageError(f"{place}'{_shorten(size)}' is not a size; {_FORMS}")
 
 
 def _check_part(part: str, item: str) -> int:

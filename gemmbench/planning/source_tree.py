@@ -33,6 +33,8 @@ BUILT = "built.json"
 The folder benchmarks/ is not part of a wheel.
 """
 UNKNOWN_VERSION = "0+unknown"
+_UNTAGGED = "0.2.dev0"
+"""The version of a revision that no tag precedes: the one after the last in CHANGELOG.md, in development."""
 """The version where there is neither git nor $GEMMBENCH_REVISION, such as in an archive from GitHub."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -91,15 +93,15 @@ def read_version() -> str:
 def name_version(described: str) -> str:
     """Return the version (PEP 440) of a revision as `git describe` writes it, with CHANGED if its files were changed.
 
-    `v0.2.0` is version 0.2.0, `v0.2.0-35-g1a2b3c4` is 0.2.0.post35+g1a2b3c4, and without a tag `1a2b3c4` is 0+g1a2b3c4.
-    Changed files add `changed`. Everything else is UNKNOWN_VERSION.
+    `v0.2.0` is version 0.2.0, `v0.2.0-35-g1a2b3c4` is 0.2.0.post35+g1a2b3c4, and without a tag `1a2b3c4` is
+    0.2.dev0+g1a2b3c4, which comes after 0.1. Changed files add `changed`. Everything else is UNKNOWN_VERSION.
     """
     name = described.removesuffix(CHANGED)
     found = re.fullmatch(r"(?:v(\d[\w.]*))?(?:(?:^|-(\d+)-g)([0-9a-f]{7,40}))?", name)
     if not name or not found:
         return UNKNOWN_VERSION
     tag, count, commit = found.groups()
-    version = (tag or "0") + (f".post{count}" if count else "")
+    version = (tag or _UNTAGGED) + (f".post{count}" if count else "")
     details = [f"g{commit[:12]}" if commit else "", "changed" if name != described else ""]
     return "+".join(filter(None, [version, ".".join(filter(None, details))]))
 

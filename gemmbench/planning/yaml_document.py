@@ -24,6 +24,7 @@ Model = TypeVar("Model", bound=msgspec.Struct)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_MOST_QUOTED = 60
 _MOST_NODES = 20_000
 _LONGEST = 50_000  # libyaml crashes on very deep nesting
 
@@ -59,7 +60,7 @@ class Document:
             elif missing := re.match(r"Object missing required field `(.+)`", message):
                 message = f"missing key `{missing[1]}`"
             elif message.startswith("Expected") and (form := _describe_form(model, path)):
-                message, path = form, path[:1]
+                message, path = f"{_quote_value(self.data, path)} does not fit; give {form}", path[:1]
             elif message.startswith("Invalid enum value"):
                 message += _list_known(inside, path[-1])
             name = "".join(f" item {step + 1}" if isinstance(step, int) else f".{step}" for step in path)[1:]
@@ -103,6 +104,14 @@ def _describe_form(model: type[msgspec.Struct], path: Path) -> str:
     forms: Mapping[str, str] = getattr(model, "forms", {})
     is_whole = len(path) == 1 or (len(path) == len(("key", 0)) and isinstance(path[1], int))
     return forms.get(str(path[0]), "") if is_whole else ""
+
+
+def _quote_value(data: Any, path: Path) -> str:
+    """Quote the start of the value at `path`, such as `40.5`, or `'40'` for text."""
+    for step in path:
+        data = data[step]
+    text = repr(data)
+    return f"`{text if len(text) <= _MOST_QUOTED else f'{text[:_MOST_QUOTED]}...'}`"
 
 
 def _describe_unknown_key(name: str, model: type[msgspec.Struct]) -> str:
@@ -219,6 +228,9 @@ class _Reader:
         if kind not in ("str", "int", "timestamp"):
             raise self.error_at(node, f"a value of type {node.tag} is not allowed")
         if plain and _EXPONENT.match(text):
+            self.check_length(node, text)
+            if not math.isfinite(float(text)):
+                raise self.error_at(node, f"`{text}` is not a valid number; write a finite one")
             raise self.error_at(node, f"YAML reads `{text}` as text; write {float(text):.12g}")
         if plain and text.count("(") != text.count(")"):
             raise self.error_at(node, f"'{text}' was cut at a comma; write one item per line, each after a dash")

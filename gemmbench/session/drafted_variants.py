@@ -91,6 +91,8 @@ def _draft_python(text: str, path: Path, symbol: str, keep: str, reporter: Repor
     """Make the variant of a Python file. Doubtful lines of its manifest are reported."""
     try:
         draft = draft_python(text, path, path.parent, symbol or None)
+    except SpecError:  # it names the file and the line
+        raise
     except UsageError as fault:
         raise SpecError(display_path(path), None, str(fault).removeprefix(f"{display_path(path)}: ")) from None
     variant = read_drafted(path, draft.text, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,8 @@ class NewVariant:
     """A variant that was written and its path.
 
     `fault` says why its manifest cannot be read yet; "" if it can. `effort` says how the manifest was found. `sizes`
-    are sizes that it can compute; "" if it can compute the usual ones.
+    are sizes that it can compute; "" if it can compute the usual ones. `needs_gpu` means that the CPU device cannot run
+    it, because it is Python or a launcher.
     """
 
     path: Path
@@ -30,6 +32,7 @@ class NewVariant:
     fault: str = ""
     effort: str = ""
     sizes: str = ""
+    needs_gpu: bool = False
 
 
 def write_kernel(name: str) -> NewVariant:
@@ -45,7 +48,11 @@ def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool
     `symbol` is the function to launch. With `tried`, the manifest is found by running the kernel. Raises UsageError.
     """
     if not is_file(code):
-        raise UsageError(f"no file at {printable(str(code))}; correct the path after --from")
+        file, _, function = str(code).rpartition(":")
+        fix = "correct the path after --from"
+        if file and is_file(Path(file)):
+            fix = f"write --from {printable(file)} --symbol {printable(function) or 'FUNCTION'}"
+        raise UsageError(f"no file at {printable(str(code))}; {fix}")
     if symbol is None and has_manifest(code, read_code_file(code)):
         raise UsageError(f"{display_path(code)} has a manifest; edit that one, or name another function with --symbol")
     if code.suffix == ".py" and tried:
@@ -64,7 +71,8 @@ def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool
         else _draft(code, path.parent, symbol)
     )
     _write_new(path, draft.text)
-    return NewVariant(path, draft, _find_fault(path), sizes=draft.sizes)
+    needs_gpu = re.search(r"^(?:call|host): ", draft.text, re.MULTILINE) is not None
+    return NewVariant(path, draft, _find_fault(path), sizes=draft.sizes, needs_gpu=needs_gpu)
 
 
 def _draft(code: Path, home: Path, symbol: str | None) -> Draft:

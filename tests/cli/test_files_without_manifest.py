@@ -544,6 +544,14 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
         (PLAIN.replace("ARGS", FLOATS.replace("float* x", "float** x")), "an array of pointers cannot be passed"),
         (PLAIN.replace("ARGS", SIZES.replace("float*", "int*")), "multiplies int matrices"),
         (PLAIN.replace("ARGS", SIZES.replace("float*", "signed char*")), "multiplies 8-bit integers (`char* x`)"),
+        (
+            PLAIN.replace("ARGS", SIZES.replace("float*", "__nv_fp8_e4m3*")),
+            "multiplies 8-bit floats (`e4m3* x`), which are not found by trying",
+        ),
+        (
+            PLAIN.replace("ARGS", f"{SIZES}, const int* offsets"),
+            "takes an array of numbers besides its matrices (`int* offsets`), which trying does not fill",
+        ),
         ("int main() { return 0; }", "no kernel: no `__global__` function"),
         (FIXED.replace("96", "4096").replace("64", "4096").replace("80", "4096"), "such as 4096, are too large to try"),
         (
@@ -684,6 +692,9 @@ def test_text_of_cuda_in_python_that_no_function_launches_is_refused(folder, gem
     assert said.code == 2
     assert "model.py: line 2 is CUDA text in a string (mm), which only a function of the file can launch" in said.err
     assert said.err == gemmbench("verify", "./model.py", "--device", "cpu").err
+    (folder / "syntax.py").write_text("def f(a, b)\n")
+    said = gemmbench("verify", "./syntax.py", "--device", "cpu")
+    assert said.err.count("syntax.py") == 1 and "syntax.py:1: not valid Python" in said.err
 
 
 MODEL = """

@@ -40,6 +40,12 @@ def test_a_manifest_is_written_next_to_the_code_and_what_must_be_corrected_is_sa
     assert said.code == 0 and "correct this first: others.yaml:5: args: no argument is B" in said.out
 
 
+def test_a_python_kernel_is_compared_on_a_gpu(gemmbench, tmp_path):
+    (tmp_path / "plain.py").write_text("import torch\ndef matmul(a, b): return a @ b\n")
+    said = gemmbench("new", "mine", "--from", "plain.py")
+    assert said.code == 0 and said.out.endswith("  gemmbench compare ./mine.yaml cublas\n")
+
+
 def test_paths_with_spaces_are_quoted(gemmbench, tmp_path):
     (tmp_path / "my kernels").mkdir()
     assert "  gemmbench verify './my kernels/mine.cu'\n" in gemmbench("new", "my kernels/mine").out
@@ -50,6 +56,10 @@ def test_paths_with_spaces_are_quoted(gemmbench, tmp_path):
     [
         (["mine"], "gemmbench: mine.cu already exists; choose another name, or remove it"),
         (["a", "--from", "b.cuh"], "gemmbench: no file at b.cuh; correct the path after --from"),
+        (
+            ["a", "--from", "mine.cu:mm"],
+            "gemmbench: no file at mine.cu:mm; write --from mine.cu --symbol mm",
+        ),
         (["a", "--symbol", "f"], "gemmbench: --symbol names a function in a file; add --from FILE"),
         (["a", "--from", "mine.cu"], "gemmbench: mine.cu: no kernel and no launcher"),
         (["a", "--from", "known.cu"], "gemmbench: known.cu has a manifest; edit that one, or name another function"),

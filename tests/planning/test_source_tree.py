@@ -158,8 +158,8 @@ def test_without_git_and_without_a_name_the_revision_is_unknown(repository):
         ("v0.2.0+", "0.2.0+changed"),
         ("v0.2.0-35-g1a2b3c4d5e6f", "0.2.0.post35+g1a2b3c4d5e6f"),
         ("v0.2.0rc1-1-g1a2b3c4d5e6f+", "0.2.0rc1.post1+g1a2b3c4d5e6f.changed"),
-        ("1a2b3c4d5e6f", "0+g1a2b3c4d5e6f"),
-        ("1a2b3c4d5e6f" * 3 + "7890+", "0+g1a2b3c4d5e6f.changed"),
+        ("1a2b3c4d5e6f", "0.2.dev0+g1a2b3c4d5e6f"),
+        ("1a2b3c4d5e6f" * 3 + "7890+", "0.2.dev0+g1a2b3c4d5e6f.changed"),
         ("", "0+unknown"),
         ("+", "0+unknown"),
         ("main", "0+unknown"),
@@ -183,14 +183,14 @@ def test_the_version_is_that_of_the_newest_tag_with_a_v(git, repository):
     git("commit", "--quiet", "-m", "two")
     versions += [read_version.__wrapped__()]
     later = git("rev-parse", "--short=12", "HEAD")
-    assert versions == [f"0+g{commit}", "0.2.0", "0.2.0+changed", f"0.2.0.post1+g{later}"]
+    assert versions == [f"0.2.dev0+g{commit}", "0.2.0", "0.2.0+changed", f"0.2.0.post1+g{later}"]
 
 
 def test_without_git_the_version_follows_from_the_revision_given_by_hand(repository, monkeypatch):
     shutil.rmtree(repository / ".git")
     assert read_version.__wrapped__() == "0+unknown"
     monkeypatch.setenv("GEMMBENCH_REVISION", "1a2b3c4d5e6f")
-    assert read_version.__wrapped__() == "0+g1a2b3c4d5e6f"
+    assert read_version.__wrapped__() == "0.2.dev0+g1a2b3c4d5e6f"
 
 
 def test_a_wheel_knows_its_revision_and_notices_changes(git, repository, monkeypatch):

@@ -46,6 +46,10 @@ def test_a_value_that_yaml_reads_unlike_its_looks_is_refused(texts, advice):
         assert fault_of(f"a:\n  - x\n  - {text}") == f"some.yaml:3: YAML reads `{text}` as {advice}"
 
 
+def test_an_exponent_that_is_too_large_is_not_a_number():
+    assert fault_of("a: 1e400") == "some.yaml:1: `1e400` is not a valid number; write a finite one"
+
+
 def test_a_duplicate_key_names_both_lines():
     assert fault_of("a: 1\nb: 2\na: 3") == "some.yaml:3: duplicate key 'a' (first on line 1); keep one of them"
     assert fault_of("c:\n  a: 1\n  a: 3").startswith("some.yaml:3: duplicate key 'a' (first on line 2)")

@@ -37,6 +37,8 @@ class Operand:
     shape: tuple[int, int] | None = None
 
 
+_PAGE = 4096
+"""Bytes from address 0 on that nothing is mapped to, so that an access to them is one through a null pointer."""
 _UNKNOWN = Place("", 0)
 _UNWRITTEN, _ENDLESS = "read before written", "endless"
 _EXPLAIN = (_UNWRITTEN, _ENDLESS)
@@ -103,7 +105,8 @@ def _describe_miss(fault: _Fault) -> str:
 
 def _describe_stray(fault: _Fault) -> str:
     verb = fault.kind.split()[0]
-    return f"{fault.at}: {verb} at an address in no operand and no array; {fault.thread}{fault.accesses}"
+    where = "through a null pointer" if fault["address"] < _PAGE else "at an address in no operand and no array"
+    return f"{fault.at}: {verb} {where}; {fault.thread}{fault.accesses}"
 
 
 def _describe_input(fault: _Fault) -> str:

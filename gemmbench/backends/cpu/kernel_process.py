@@ -258,7 +258,7 @@ class KernelProcess:
         name = name_signal(-code) if code < 0 else "SIGSEGV"  # its own report counts, no matter how it ended
         kind = LaunchError if name in _REFUSALS else KernelCrash
         if access == _NULL:
-            access += f", as malloc returns beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may use"
+            access += f" (malloc returns one beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may use)"
         return kind(f"the kernel crashed with {name}: {access or _HINTS.get(name, _OTHER)}{when}")
 
 

@@ -40,7 +40,7 @@ from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
-from gemmbench.planning.problems import SCALED
+from gemmbench.planning.problems import OFFSETS, SCALED
 from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _SHARED = b"gb_shared"
@@ -238,9 +238,11 @@ def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> st
 
 
 def _is_null(plan: Plan, role: str) -> bool:
-    """Return whether this launch has no such operand: a step that it does not want, or scales."""
+    """Return whether this launch has no such operand: a step that it does not want, scales, or offsets of groups."""
     if role in SCALED:
         return plan.problem.precision.scales is None
+    if role == OFFSETS:
+        return not plan.launched.groups
     return role == NULL or (role in EPILOGUE_STEPS and role not in plan.fused)
 
 

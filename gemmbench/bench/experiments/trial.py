@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -129,7 +130,8 @@ class Trial:
         hint = find_missing_shared(self.chain.steps) if isinstance(fault, LaunchError) else ""
         if self.crashed or "null pointer" in str(fault):
             hint = find_null_arguments(self.chain.steps, "null pointer" in str(fault)) or hint
-        self.status, self.reason = fault.status, "; ".join(filter(None, (str(fault), hint)))
+        words = re.sub(r" \(malloc [^)]*\)", "", str(fault)) if hint else str(fault)  # the argument explains it
+        self.status, self.reason = fault.status, "; ".join(filter(None, (words, hint)))
 
     def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:
         """End the trial because it wrote outside its outputs. `damage` says where and `cause` why, if known."""

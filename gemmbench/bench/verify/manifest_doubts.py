@@ -14,6 +14,7 @@ from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.variant import GROUPS, Argument, Structure, Variant
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems import OFFSETS, SCALED
 
 _STANDARD_ROLES = ("M", "N", "K", "alpha", "A", "B", "beta", "C")
 _DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]{0,200}\b__shared__\b")
@@ -42,12 +43,23 @@ def find_null_arguments(steps: Sequence[Plan], named: bool = True) -> str:
     for step in steps:
         roles = [argument.role for _, _, argument in step.variant.call.list_arguments()]
         for role in roles or step.variant.trailing:
-            macro, is_unasked = role.upper(), role in EPILOGUE_STEPS and role not in step.fused
-            if is_unasked and (named or not re.search(rf"\b{macro}\b", hide_comments(step.variant.text))):
-                null.append(f"`{role}` is a null pointer where none is asked for, so look at the macro {macro} first")
+            macro, where = _find_missing_operand(step, role)
+            if macro and (named or not re.search(rf"\b{macro}\b", hide_comments(step.variant.text))):
+                null.append(f"`{role}` is a null pointer {where}, so look at the macro {macro} first")
             if role == "null" and named:
                 null.append("`args` gives it a null pointer")
     return f"{null[0]} ({steps[0].variant.path})" if null else ""
+
+
+def _find_missing_operand(step: Plan, role: str) -> tuple[str, str]:
+    """Return the macro that tells a launch without this operand, and which launches those are; empty if it has one."""
+    if role in EPILOGUE_STEPS and role not in step.fused:
+        return role.upper(), "where none is asked for"
+    if role in SCALED and step.problem.precision.scales is None:
+        return "SCALE_K", f"in {step.problem.precision_name}, which has no scales"
+    if role == OFFSETS and not step.launched.groups:
+        return "GROUPS", "for one product"
+    return "", ""
 
 
 def find_integer_pointer(step: Plan) -> str:

@@ -35,7 +35,9 @@ from gemmbench.planning.drafts.guesses import (
 from gemmbench.planning.drafts.scanning import hide_comments, read_constants
 from gemmbench.planning.files import display_path, is_file
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES
+from gemmbench.planning.manifests.variant import GROUPS
 from gemmbench.planning.precisions import PRECISIONS, resolve_precision
+from gemmbench.planning.problems import OFFSETS, SCALED
 
 if TYPE_CHECKING:  # `list` needs no NumPy
     import numpy as np
@@ -353,8 +355,16 @@ def _write_symbol(facts: Facts) -> str:
 
 def _write_problem(facts: Facts) -> Iterator[str]:
     """Yield the precision of A and how the matrices are stored."""
-    yield f"precisions: [{facts.precision}]" if facts.precision else f"precisions: [f32]  {MARK}: the type of A"
+    taken = {guess.text for guess in facts.arguments}
+    if not facts.precision:
+        yield f"precisions: [f32]  {MARK}: the type of A"
+    elif taken & {*SCALED}:
+        yield f"precisions: [{facts.precision}_rows]  {MARK}: or _tensor, or _blocks, by what shares a scale"
+    else:
+        yield f"precisions: [{facts.precision}]"
     yield f"layouts: [nn]  {MARK}: neither A nor B is transposed"
+    if OFFSETS in taken:
+        yield f"kinds: [{GROUPS}]"
     if facts.column_major:
         yield f"storage: column  {MARK}: an index multiplies its second term by the leading dimension"
 

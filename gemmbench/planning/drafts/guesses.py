@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from gemmbench.planning.drafts.declarations import Function, LaunchSite, Parameter
 from gemmbench.planning.drafts.scanning import evaluate, translate
+from gemmbench.planning.precisions import resolve_precision
 
 SQUARE = "square"
 """The doubt about a size if it is a kernel's only one."""
@@ -31,6 +32,14 @@ _UNSURE_OPERANDS = {
     **dict.fromkeys(("y", "w", "rhs", "right", "weight", "weights", "b0"), "B"),
     **dict.fromkeys(("z", "d", "out", "output", "res", "result", "dst"), "C"),
 }
+_SCALES = {
+    f"{before}{matrix}{after}": f"scale_{matrix}"
+    for matrix in "ab"
+    for before, after in (("scale", ""), ("scales", ""), ("", "scale"), ("", "scales"), ("s", ""), ("sf", ""))
+}
+_OFFSETS = {"offsets", "groupoffsets", "rowoffsets", "expertoffsets"}
+_OFFSET_TYPES = ("int", "int32_t", "std::int32_t")
+_GROUPS = {"g", "groups", "numgroups", "ngroups", "experts", "numexperts", "nexperts"}
 _SCALARS = {"alpha": "alpha", "beta": "beta"}
 _PLACES = "d|dev|device|gpu|g|ptr|p|mat|matrix|global|gmem"
 _AFFIXES = (rf"^(?:{_PLACES})_+", rf"(?<!_)_+(?:{_PLACES})$")
@@ -67,7 +76,29 @@ def guess_arguments(parameters: Sequence[Parameter], types: Mapping[str, str]) -
     parameters = [replace(each, type=types.get(each.type, each.type)) for each in parameters]
     guesses = [_guess_argument(each) for each in parameters]
     guesses = _guess_only_size(parameters, guesses)
-    return _guess_unnamed_operands(parameters, guesses)
+    return _guess_unnamed_operands(parameters, _guess_scales_and_groups(parameters, guesses))
+
+
+def _guess_scales_and_groups(parameters: Sequence[Parameter], guesses: Sequence[Guess]) -> list[Guess]:
+    """Guess the scales of matrices in e4m3, and the offsets and the number of groups of rows."""
+    is_scaled = any(each.pointer and resolve_precision(each.type) == "e4m3" for each in parameters)
+    pointers = _SCALES if is_scaled else {}
+    is_grouped = any(_takes_offsets(each) for each in parameters)
+    found = list[Guess]()
+    for each, guess in zip(parameters, guesses, strict=True):
+        name = _normalise(each.name)
+        if _takes_offsets(each):
+            guess = Guess("offsets")
+        elif each.pointer and each.type == "float" and name in pointers:
+            guess = Guess(pointers[name])
+        elif is_grouped and guess.doubt and not each.pointer and each.type not in _FLOATS and name in _GROUPS:
+            guess = _convert(each, Guess("groups"))
+        found.append(guess)
+    return found
+
+
+def _takes_offsets(parameter: Parameter) -> bool:
+    return parameter.pointer and parameter.type in _OFFSET_TYPES and _normalise(parameter.name) in _OFFSETS
 
 
 def _guess_argument(parameter: Parameter) -> Guess:

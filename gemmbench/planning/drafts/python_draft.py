@@ -12,10 +12,12 @@ from pathlib import Path
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.drafts.draft import HEAD, MARK, Draft, quote_text
+from gemmbench.planning.drafts.guesses import name_operand
 from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.kernel_code import list_kernels
 from gemmbench.planning.manifests.python_code import LIBRARIES, PythonModule, parse_module
 from gemmbench.planning.manifests.variant import MANY
+from gemmbench.planning.problems import OFFSETS, SCALED
 
 _MODELS = ("ModelNew", "Model")
 """The classes of KernelBench: of an answer, and of the problem."""
@@ -31,6 +33,8 @@ _DEVICE_CODE = re.compile(r"jit|(?<!helion\.)kernel")
 """Decorators of code that only runs on the device. Functions of Helion are called like any other."""
 _OUTPUTS = ("c", "d", "out", "output", "result", "y", "dst")
 _SIZES = {"m": "M", "n": "N", "k": "K", "alpha": "alpha", "beta": "beta", "stream": "stream"}
+_KNOWN = (*SCALED, OFFSETS, "groups", _COUNT)
+"""What a `call` can pass besides."""
 _PRECISIONS = (
     ("bf16", re.compile(r"bfloat16|\bbf16\b")),
     ("f16", re.compile(r"float16|\.half\(|__half|\bhalf\b|\bfp16\b")),
@@ -87,6 +91,8 @@ def draft_python(text: str, path: Path, home: Path, symbol: str | None = None) -
         raise UsageError(_explain_nothing(module, location))
     names = [each.name for each in forms]
     if symbol is not None and symbol not in names:
+        if fault := dict(_list_near(module)).get(symbol):
+            raise UsageError(f"{location}: {fault}")
         listed = ", ".join(names) or "none"
         raise UsageError(
             f"{location}: '{symbol}' cannot be called as a product{nearest(symbol, names)}; it has {listed}"
@@ -243,7 +249,11 @@ def _takes_batches(function: ast.FunctionDef) -> bool:
 
 def _list_required(function: ast.FunctionDef) -> list[str]:
     """Return the parameters without a default."""
-    arguments = function.args
+    return _list_arguments(function.args)
+
+
+def _list_arguments(arguments: ast.arguments) -> list[str]:
+    """Return the names that have no default."""
     positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     named = [each.arg for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if not default]
     return positional[: len(positional) - len(arguments.defaults)] + named
@@ -418,4 +428,49 @@ def _explain_nothing(module: PythonModule, location: str) -> str:
     if silent:
         name = max(silent, key=_rate)
         return f"{location}: {name} takes A and B but returns nothing; return the product, or take C and write to it"
+    near = dict(_list_near(module))
+    if near:
+        return f"{location}: {near[max(near, key=_rate)]}"
     return f"{location}: no function of it takes A and B; write {wanted}, or a class ModelNew as in KernelBench"
+
+
+def _list_near(module: PythonModule) -> Iterator[tuple[str, str]]:
+    """Yield the names of classes and functions that almost fit, with what is wrong and the next step."""
+    functions = [node for node in module.tree.body if isinstance(node, ast.FunctionDef)]
+    near = [(node.name, node.name, _list_required(node)) for node in functions]
+    models = [node for node in module.tree.body if isinstance(node, ast.ClassDef) and node.name in _MODELS]
+    for model in models:
+        forwards = (each for each in model.body if isinstance(each, ast.FunctionDef) and each.name == "forward")
+        near += [(model.name, f"{model.name}().cuda()", _list_required(each)[1:]) for each in forwards]
+    for name, called, arguments in near:
+        if fault := _question_arguments(name, called, arguments):
+            yield name, fault
+    for node in module.tree.body:
+        if isinstance(node, ast.AsyncFunctionDef) and _takes_operands(node.name, _list_arguments(node.args)):
+            yield node.name, f"{node.name} is `async`, so a call returns no product; write it with plain `def`"
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            names = [each.id for each in node.targets if isinstance(each, ast.Name)]
+            for name in names if _takes_operands(names[0], _list_arguments(node.value.args)) else ():
+                yield name, f"{name} is a lambda; write it with `def`"
+
+
+def _takes_operands(name: str, arguments: Sequence[str]) -> bool:
+    """Return whether a class or function seems to take A and B, by its name or by the names of its arguments."""
+    is_named = name in _MODELS or _rate(name) > 0 or {"A", "B"} <= {name_operand(each) for each in arguments}
+    return len(arguments) >= len("AB") and is_named
+
+
+def _question_arguments(name: str, called: str, arguments: Sequence[str]) -> str:
+    """Say which arguments of a function of A and B nothing is known to pass, and how to say it; "" for none."""
+    others = [each for each in arguments if each.lower() not in _SIZES]
+    operands, more = others[: len("AB")], others[len("AB") :]
+    if not more or not _takes_operands(name, arguments):
+        return ""
+    roles = dict(zip(operands, "AB", strict=True))
+    roles |= {each: f"{each}={each if each in _KNOWN else '...'}" for each in more}
+    first = arguments[: arguments.index(operands[-1])]  # what precedes a matrix is passed by place
+    named = {each: f"{'' if each in first else f'{each}='}{_SIZES.get(each.lower())}" for each in arguments}
+    passed = ", ".join(roles.get(each, named[each]) for each in arguments)
+    listed = " and ".join(f"`{each}`" for each in more)
+    how = f"write a manifest that says what to pass: `call: {called}({passed})`"
+    return f"{name} takes {listed} besides A and B; give a default, or {how}"

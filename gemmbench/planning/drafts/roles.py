@@ -14,6 +14,7 @@ Roles = dict[int, str]
 """The role of each slot, by its number: A, B, C, M, N, K, alpha, beta, null, or a constant."""
 
 _POINTED = {"float", "double", "half", "bfloat16", "void", "float2", "float4", "double2", "half2", "bfloat162"}
+_FP8 = {"e4m3", "e5m2"}
 _NUMBERS = {"int", "unsigned", "long", "size_t", "short", "ushort", "bool", "char", "uchar"}
 _FRACTIONS = {"float", "double", "half", "bfloat16"}
 _SIZES = "MNK"
@@ -45,6 +46,7 @@ class Slot:
 def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) -> list[Slot]:
     """List everything that a kernel takes. `types` are the types of its template. Raises Undecidable."""
     slots = []
+    matrices = sum(each.stars == 1 and types.get(each.type, each.type) in _POINTED | _FP8 for each in kernel.parameters)
     for number, each in enumerate(kernel.parameters):
         kind = types.get(each.type, each.type)
         fields = None if each.stars else signatures.list_fields(kind)
@@ -52,6 +54,9 @@ def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) ->
             fields = [Parameter(axis, "unsigned") for axis in "xyz"]
         if fields:
             slots += [_make_slot(number, field.name, each.name, field, types) for field in fields]
+        elif each.stars == 1 and matrices >= 3 and types.get(each.type, each.type) in _NUMBERS:
+            named = f"{each.type}* {each.name}"
+            raise Undecidable(f"takes an array of numbers besides its matrices (`{named}`), which trying does not fill")
         else:
             slots.append(_make_slot(number, "", "", each, types))
     pointers = sum(slot.kind == "pointer" for slot in slots)
@@ -64,8 +69,9 @@ def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict
     kind = types.get(each.type, each.type)
     if each.stars > 1:
         raise Undecidable(f"takes `{kind}{'*' * each.stars} {each.name}`, but an array of pointers cannot be passed")
-    if each.stars and kind == "char":
-        raise Undecidable(f"multiplies 8-bit integers (`{kind}* {each.name}`), which are not found by trying")
+    if each.stars and kind in ("char", *_FP8):
+        what = "integers" if kind == "char" else "floats"
+        raise Undecidable(f"multiplies 8-bit {what} (`{kind}* {each.name}`), which are not found by trying")
     if each.stars and kind not in _POINTED:
         hint = "; make their type a parameter of a template, or a typedef of float" if kind in _NUMBERS else ""
         raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision{hint}")

@@ -31,7 +31,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         order: The rung, a number. Tables list kernels in this order, and by name if the number is the same.
         precisions: The precisions that the kernel can compute, such as `f32` or `[f32, f16]`. Names such as
             `float`, `fp32`, `double`, `half` and `bfloat16` are also understood. If one of them has scales, such as
-            `e4m3_blocks`, the kernel gets trailing arguments `const float* scale_a` and `scale_b`.
+            `e4m3_blocks`, the kernel gets trailing arguments `const float* scale_a` and `scale_b`, null pointers in a
+            precision without scales.
         layouts: The layouts that the kernel takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A and the
             second for B: stored as used (n) or transposed (t). Matrices are row-major.
         kinds: `one` for one product, `many` for a launch that computes all products of a batch. The macro
@@ -40,7 +41,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             dimensions, and are not defined for packed operands. With `separate_c`, the result may lie apart from
             C, in a trailing argument `D`, which is the address of C otherwise. With `groups`, a launch computes all
             groups: rows `offsets[g]` to `offsets[g + 1]` of A and C belong to group g, which has a B of its own. M
-            is then the number of all rows, and the macro `GROUPS` is 1; `offsets` is a trailing `const int*`.
+            is then the number of all rows, and the macro `GROUPS` is 1; `offsets` is a trailing `const int*`,
+            a null pointer for one product.
         file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has this key.
             The compiler gets the file unchanged, with only the macros of `define`.
         define: Macros for the code of `file`, such as `BLOCK: BM` or `T: float`. The value is an expression, or

@@ -36,9 +36,9 @@ class ConfigReader:
     def check_items(
         self, path: Path, check: Callable[[Written], Sequence[Checked]], written: Iterable[Written]
     ) -> list[Checked]:
-        """Check every item of a list, and drop duplicates. An item may stand for several values."""
+        """Check every item of a list. An item may stand for several values."""
         lists = [self.check((*path, index), check, item) for index, item in enumerate(written)]
-        return list(dict.fromkeys(value for values in lists for value in values))
+        return [value for values in lists for value in values]
 
     def choose(self, given: Checked | None, path: Path, check: Callable[[Any], Checked], written: object) -> Any:
         """Return the given value or else the checked value of the config, which may be None."""
@@ -47,8 +47,8 @@ class ConfigReader:
     def choose_names(
         self, given: tuple[str, ...], key: str, parse: Callable[[Any], tuple[str, ...]], written: list[str]
     ) -> tuple[str, ...]:
-        """Return the given names or else those that the config lists. An empty list is refused."""
-        listed = given or tuple(self.check_items((key,), lambda name: parse([name]), written))
+        """Return the given names or else those that the config lists, each once. An empty list is refused."""
+        listed = given or tuple(dict.fromkeys(self.check_items((key,), lambda name: parse([name]), written)))
         return listed or self.check((key,), parse, written)
 
     def read_params(self, path: Path, written: object) -> Params:

@@ -70,7 +70,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
         precisions: The precisions, such as `[f32, bf16]`.
         layouts: `nn`, `nt`, `tn`, `tt`.
         layouts_in_turn: `true`: the first shape has the first layout, the next one the next, and so on, instead of
-            all combinations.
+            all combinations, which `--sizes` takes.
         alpha: C = alpha A B + beta C.
         beta: With 0, C is not read.
         epilogue: What follows the product, in turn, such as `[bias, gelu]`.
@@ -265,18 +265,36 @@ def _read_problems(
     given = selection.sizes
     count = len(given.shapes) if given else _count_shapes(reader, model)
     check_plans(len(precisions) * len(layouts) * count * variants)
-    shapes = dict.fromkeys(given.shapes if given else _read_shapes(reader, model))
+    shapes = given.shapes if given else _read_shapes(reader, model)
     form = {"epilogue": epilogue, "ld": ld, "separate_c": separate_c}
-    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, form, model.layouts_in_turn)
+    in_turn = model.layouts_in_turn and not given
+    if in_turn:
+        written = layouts if selection.layouts else tuple(name.lower() for name in model.layouts)
+        shapes, layouts = _take_turns(reader, shapes, written)
+    else:
+        shapes = tuple(dict.fromkeys(shapes))
+    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, form, in_turn)
+
+
+def _take_turns(
+    reader: ConfigReader, shapes: Sequence[AnyShape], layouts: Sequence[str]
+) -> tuple[tuple[AnyShape, ...], tuple[str, ...]]:
+    """Return each shape with its layout, as written, and each pair once. Raises SpecError for a layout without one."""
+    if len(shapes) < len(layouts):
+        left = ", ".join(layouts[len(shapes) :])
+        fault = f"layouts_in_turn: {left} would be left out, as there are more layouts than sizes; give more sizes"
+        raise reader.document.error_at(("layouts_in_turn",), f"{fault}, or remove the key for all combinations")
+    pairs = tuple(dict.fromkeys(zip(shapes, itertools.cycle(layouts), strict=False)))
+    return tuple(shape for shape, _ in pairs), tuple(layout for _, layout in pairs)
 
 
 def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:
     sizes = reader.check_items(("sizes",), parse_sizes, model.sizes)
     shapes = reader.check_items(("shapes",), _read_shape, model.shapes)
-    distinct = list(dict.fromkeys((*sizes, *shapes, *_read_axes(reader, model))))
-    if not distinct:
+    found = [*sizes, *shapes, *_read_axes(reader, model)]
+    if not found:
         raise UsageError(f"{reader.document.location}: no sizes, shapes or axes; add `sizes: [1024]`")
-    return distinct
+    return found
 
 
 def _count_shapes(reader: ConfigReader, model: SweepModel) -> int:

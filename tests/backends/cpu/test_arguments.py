@@ -112,3 +112,26 @@ def test_a_bias_is_null_where_none_is_added(run_once):
     assert run_once(BIAS, args).status == "ok"
     reason = run_once(BIAS.replace("bias ? bias[col] : 0", "bias[col]"), args).reason
     assert "through a null pointer" in reason and "`bias` is a null pointer where none is asked for" in reason
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keys", "words"),
+    [
+        (
+            ["scale_a", "scale_b"],
+            {"precisions": "[f32, e4m3_rows]"},
+            "`scale_a` is a null pointer in f32, which has no scales, so",
+        ),
+        (
+            ["offsets", "null"],
+            {"kinds": "[one, groups]"},
+            "`offsets` is a null pointer for one product, so look at the macro GROUPS",
+        ),
+    ],
+)
+def test_scales_and_offsets_are_null_where_a_problem_has_none(run_once, arguments, keys, words):
+    args = ["A", "B", *arguments, "C", "M", "N", "K"]
+    body = BIAS.replace("float* bias", "float* bias, const float* other")
+    assert run_once(body, args, **keys).status == "ok"
+    reason = run_once(body.replace("bias ? bias[col] : 0", "bias[0]"), args, **keys).reason
+    assert "through a null pointer; " in reason and words in reason, reason

@@ -169,6 +169,13 @@ def test_writes_to_an_input_and_far_away_are_told(bench):
     assert "crash" not in kinds
 
 
+def test_a_read_through_a_null_pointer_is_told(bench):
+    first, *_ = sentences(
+        watch(bench, mutate("float sum = 0;", "float sum = *(const volatile float*)(size_t(K) - 6);"))
+    )
+    assert first.startswith("test.cu:5: reads through a null pointer; thread (0, 0, 0) of block (0, 0, 0)"), first
+
+
 def test_what_a_launch_writes_before_the_next_is_no_race(bench):
     body = "(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C, float* work)"
     text = f"""extern "C" __global__ void first{body} {{ C[threadIdx.x] = 0; work[threadIdx.x] = 1; }}

@@ -50,6 +50,17 @@ def test_a_launch_in_the_file_leaves_one_doubt(draft):
     assert marked == ["layouts: [nn]  # check: neither A nor B is transposed"]
 
 
+def test_scales_and_offsets_are_passed_and_what_they_belong_to_is_declared(draft):
+    fp8 = "const __nv_fp8_e4m3*"
+    keys, marked = draft(
+        f"__global__ void mm({fp8} A, {fp8} B, __nv_bfloat16* C, const float* scale_a, const float* scale_b) {{}}"
+    )
+    assert keys["args"] == ["A", "B", "C", "scale_a", "scale_b"]
+    assert keys["precisions"] == ["e4m3_rows"] and any("or _tensor, or _blocks" in line for line in marked)
+    keys, _ = draft(f"__global__ void mm({ARGUMENTS}, const int* offsets, int groups) {{}}")
+    assert keys["args"][-2:] == ["offsets", "groups"] and keys["kinds"] == ["groups"]
+
+
 def test_without_a_launch_tiles_and_threads_are_guesses(draft):
     text = f"template <int BM, int BN, int TM, int TN> __global__ void sgemm({ARGUMENTS}) {{ C[0] = beta * C[0]; }}"
     keys, marked = draft(text)

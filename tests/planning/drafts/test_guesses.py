@@ -26,6 +26,11 @@ def texts(parameters, **types):
         ("const float* alpha, const T* A, const T* B, T beta, T* C", "&alpha A B beta C"),
         ("double alpha, double* A, double* B, double* C, double beta", "double(alpha) A B C double(beta)"),
         ("float* A, float* B, float* C, float* bias, void* workspace, cudaStream_t s", "A B C bias workspace stream"),
+        (
+            "const __nv_fp8_e4m3* A, const __nv_fp8_e4m3* B, T* C, const float* scale_a, const float* d_b_scale",
+            "A B C scale_a scale_b",
+        ),
+        ("T* A, T* B, T* C, const int* offsets, int G, long M", "A B C offsets groups long(M)"),
     ],
 )
 def test_usual_names_are_known(parameters, arguments):
@@ -42,6 +47,8 @@ def test_usual_names_are_known(parameters, arguments):
         ("float* A, float* B, float* C, int n", "A B C N", 1),
         ("float* A, float* B, float* C, float* other, int flag, float factor", "A B C null 0 0.0", 3),
         ("float* A, float* B, float* C, const CUtensorMap map", "A B C 0", 1),
+        ("float* A, float* B, float* C, const float* scale_a, int G", "A B C null 0", 2),
+        ("float* A, float* B, float* C, const long* offsets, int N, int K", "A B C null N K", 1),
     ],
 )
 def test_a_guess_has_a_doubt(parameters, arguments, doubts):

@@ -135,6 +135,28 @@ def test_a_file_without_a_product_is_refused(draft, text):
         draft(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("def matmul(a, b, tile): return a @ b", r"matmul takes `tile` besides A and B; .*`call: matmul\(A, B, tile="),
+        ("def f(a, b, /, *, M, x): return a", r"f takes `x` besides A and B; .*`call: f\(A, B, M=M, x=\.\.\.\)`"),
+        ("def f(m, a, b, scale_a): return a", r"f takes `scale_a` .*`call: f\(M, A, B, scale_a=scale_a\)`"),
+        (
+            "class ModelNew:\n    def forward(self, a, b, c, d): return a @ b",
+            r"ModelNew takes `c` and `d` besides A and B; .*`call: ModelNew\(\)\.cuda\(\)\(A, B, c=",
+        ),
+        ("async def matmul(a, b): return a @ b", "matmul is `async`, so a call returns no product; write it with"),
+        ("matmul = lambda a, b: a @ b", "matmul is a lambda; write it with `def`"),
+    ],
+)
+def test_a_function_that_almost_fits_is_told_what_is_wrong(draft, text, fault):
+    with pytest.raises(UsageError, match=f"mine.py: {fault}"):
+        draft(f"import torch\n{text}\n")
+    name = "ModelNew" if "class" in text else "f" if "def f(" in text else "matmul"
+    with pytest.raises(UsageError, match=f"mine.py: {fault}"):
+        draft(f"import torch\n{text}\ndef product(a, b): return a @ b\n", name)
+
+
 @pytest.mark.parametrize("body", ["print(a @ b)", "raise NotImplementedError"])
 def test_a_function_that_returns_nothing_is_told_so(draft, body):
     with pytest.raises(

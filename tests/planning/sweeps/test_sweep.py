@@ -82,8 +82,27 @@ def test_sizes_shapes_and_axes_give_problems_each_once(sweep, text, expected):
     assert sizes(sweep(f"variants: [naive]\n{text}")) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("sizes: [16, 16, 24]\nlayouts: [nn, nt, tn]", {}, "16 nn, 16 nt, 24 tn"),
+        ("sizes: [16, 16, 24]\nlayouts: [nn, nn, nt]", {}, "16 nn, 24 nt"),
+        ("sizes: [16, 24, 32]\nlayouts: [nn, NT]", {}, "16 nn, 24 nt, 32 nn"),
+        ("sizes: [16, 24]\nlayouts: [nn, tt]", {"layouts": "tn"}, "16 tn, 24 tn"),
+        ("sizes: [16, 24]\nlayouts: [nn, tt]", {"sizes": "8"}, "8 nn, 8 tt"),
+    ],
+)
+def test_layouts_in_turn_are_those_written_and_other_sizes_have_each(sweep, text, options, expected):
+    found = sweep(f"variants: [naive]\nlayouts_in_turn: true\n{text}", **options)
+    assert ", ".join(f"{problem.size} {problem.layout}" for problem in found.problems) == expected
+
+
 FAULTS = {
     "variants: [naive]\n": [
+        (
+            "sizes: [8]\nlayouts: [nn, nt, tn]\nlayouts_in_turn: true",
+            "4: layouts_in_turn: nt, tn would be left out, as there are more layouts than sizes; give more sizes, or",
+        ),
         ("sizes: []", " no sizes, shapes or axes; add `sizes: [1024]`"),
         ("sizes:\n  - 64\n  - 0", "4: size '0': 0 is not positive"),
         ("sizes:\n  - 64x64", "3: '64x64' is not a size; write 1024"),
@@ -92,7 +111,9 @@ FAULTS = {
         ("axes: {M: [1], N: [1]}", "2: axes: has M, N; give M, N and K"),
         ("axes: {M: [0], N: [1], K: [1]}", "2: size '0': 0 is not positive"),
         ("axes: {N: [1], K: [1]}\ngroups: []", "3: groups: empty; give a list of rows, such as [512, 0, 33], or {"),
-        ("axes: {N: [1], K: [1]}\ngroups: 5.5", "3: groups: a list of rows, such as [512, 0, 33], or {count, mean"),
+        ("axes: {N: [1], K: [1]}\ngroups: 5.5", "3: groups: `5.5` does not fit; give a list of rows, such as [512, 0"),
+        ("axes: {N: [1], K: [1]}\ngroups: [40.5, 3]", "3: groups: `40.5` does not fit; give a list of rows, such as"),
+        ("axes: {N: [1], K: [1]}\ngroups: ['40']", "3: groups: `'40'` does not fit; give a list of rows, such as"),
         ("axes: {N: [1], K: [1]}\ngroups: {count: x, mean: 1}", "3: groups.count: should be a whole number, not text"),
         ("groups: [1, 2]", "2: groups: there are no axes; give N and K, such as axes: {N: [4096], K: [7168]}"),
         ("groups: [1, 2]\naxes: {M: [1], N: [1], K: [1]}", "2: groups: axes has M, N, K; give N and K, such as"),
