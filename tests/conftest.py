@@ -25,6 +25,7 @@ from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch, Variant
 from gemmbench.planning.plans.plan import Config, Geometry, Plan
 from gemmbench.planning.problems import LAYOUTS, Problem
+from gemmbench.planning.source_tree import read_version
 
 GOLDEN = Path(__file__).parent / "golden"
 os.environ.pop("COLUMNS", None)  # pytest may set it, and tables fit it
@@ -53,6 +54,12 @@ def data_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.mktemp(f"data{next(_homes)}", numbered=False)  # a number of pytest's reads the whole folder
     monkeypatch.setenv("GEMMBENCH_DATA_DIR", str(home))
     return home
+
+
+@pytest.fixture(autouse=True)
+def version() -> str:
+    """The version, which is kept: asked before a test hides git."""
+    return read_version()
 
 
 @pytest.fixture

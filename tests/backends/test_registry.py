@@ -48,7 +48,9 @@ def test_auto_takes_the_cpu_where_there_is_no_gpu_and_says_why(no_gpu):
 
 def test_auto_takes_a_gpu_that_is_there_and_one_that_is_not_is_refused(gpu):
     assert registry.choose_device("auto") == DeviceChoice("cuda")
-    with pytest.raises(DeviceError, match="device cuda:1 cannot be used: there is no GPU 1; or use"):
+    with pytest.raises(
+        DeviceError, match="device cuda:1 cannot be used: there is no GPU 1; see gemmbench doctor, or use"
+    ):
         registry.choose_device("cuda:1")
 
 

@@ -37,8 +37,14 @@ def test_a_script_that_is_none_is_refused(refused, tmp_path, content, message):
         ("variants: [naive]\nsizes: [16]\nround: 3\n", "mine.yaml:3: unknown key 'round'"),
         ("variants: [naive]\nsize: [16]\n", "mine.yaml:2: unknown key 'size' (did you mean 'sizes'?)"),
         ("variants: [naive]\nsizes: [16]\nsizes: [8]\n", "mine.yaml:3: duplicate key 'sizes' (first on line 2)"),
-        ("variants: 3\nsizes: [16]\n", "mine.yaml:1: variants.0: Expected `str | object`, got `int`"),
-        ("sizes: [16]\nmeasure: {rounds: x}\n", "mine.yaml:2: measure.rounds: Expected `int | null`, got `str`"),
+        (
+            "variants: 3\nsizes: [16]\n",
+            "mine.yaml:1: variants item 1: should be text or `key: value` lines, not a whole number",
+        ),
+        (
+            "sizes: [16]\nmeasure: {rounds: x}\n",
+            "mine.yaml:2: measure.rounds: should be a whole number or nothing, not text",
+        ),
         ("sizes: [16]\n", "mine.yaml: no kernels; add `variants: [tiled]`"),
         ("variants: [nave]\nsizes: [16]\n", "mine.yaml:1: unknown kernel 'nave' (did you mean 'naive'"),
         ("variants: [naive]\nsizes: [16]\nbaseline: cubals\n", "mine.yaml:3: unknown kernel 'cubals'"),
