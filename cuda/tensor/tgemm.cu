@@ -164,33 +164,33 @@ estimates:                      # in ps
     rounds: cdiv(cdiv(M, BM) * cdiv(N, BN), SMS)
     step: max(latency, tensor * BM * BN // 4096)
     time: 1000 * start + max(step * cdiv(K, wide) * rounds, dram * (inputs + outputs))
-pick:                           # the model of each candidate's time is said below
-  - when: halves and M < N and lines > 0 and lines <= 8
+pick:                           # by the model that is explained below
+  - when: BYTES <= 2 and M < N and lines > 0 and lines <= 8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
-  - when: halves and M < N and lines > 8 and lines <= 16
+  - when: BYTES <= 2 and M < N and lines > 8 and lines <= 16
     candidates:
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
-  - when: halves and M < N and lines > 16 and lines <= 24
+  - when: BYTES <= 2 and M < N and lines > 16 and lines <= 24
     candidates:
       - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-  - when: halves and M < N and lines > 16 and lines <= 32
+  - when: BYTES <= 2 and M < N and lines > 16 and lines <= 32
     candidates:
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
-  - when: halves and M < N and lines > 32 and lines <= 48
+  - when: BYTES <= 2 and M < N and lines > 32 and lines <= 48
     candidates:
       - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-  - when: halves and M < N and lines > 32 and lines <= 64
+  - when: BYTES <= 2 and M < N and lines > 32 and lines <= 64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
@@ -198,32 +198,32 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
-  - when: halves and M >= N and lines > 0 and lines <= 8
+  - when: BYTES <= 2 and M >= N and lines > 0 and lines <= 8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
-  - when: halves and M >= N and lines > 8 and lines <= 16
+  - when: BYTES <= 2 and M >= N and lines > 8 and lines <= 16
     candidates:
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
-  - when: halves and M >= N and lines > 16 and lines <= 24
+  - when: BYTES <= 2 and M >= N and lines > 16 and lines <= 24
     candidates:
       - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-  - when: halves and M >= N and lines > 16 and lines <= 32
+  - when: BYTES <= 2 and M >= N and lines > 16 and lines <= 32
     candidates:
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
-  - when: halves and M >= N and lines > 32 and lines <= 48
+  - when: BYTES <= 2 and M >= N and lines > 32 and lines <= 48
     candidates:
       - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-  - when: halves and M >= N and lines > 32 and lines <= 64
+  - when: BYTES <= 2 and M >= N and lines > 32 and lines <= 64
     candidates:
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
@@ -296,72 +296,6 @@ pick:                           # the model of each candidate's time is said bel
       - wgmma_cluster: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2, 4]}
       - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2]}
       - wgmma_cluster: {BM: 256, BN: 192, STAGES: 3, CLUSTER_M: 2, CLUSTER_N: 1}
-  - when: BYTES == 1 and M < N and lines > 0 and lines <= 8
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
-  - when: BYTES == 1 and M < N and lines > 8 and lines <= 16
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
-  - when: BYTES == 1 and M < N and lines > 16 and lines <= 24
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-  - when: BYTES == 1 and M < N and lines > 16 and lines <= 32
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 1}
-  - when: BYTES == 1 and M < N and lines > 32 and lines <= 48
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-  - when: BYTES == 1 and M < N and lines > 32 and lines <= 64
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
-  - when: BYTES == 1 and M >= N and lines > 0 and lines <= 8
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 8, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
-  - when: BYTES == 1 and M >= N and lines > 8 and lines <= 16
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 16, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 16, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 8, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
-  - when: BYTES == 1 and M >= N and lines > 16 and lines <= 24
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 24, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-  - when: BYTES == 1 and M >= N and lines > 16 and lines <= 32
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 32, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
-  - when: BYTES == 1 and M >= N and lines > 32 and lines <= 48
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 48, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 48, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-  - when: BYTES == 1 and M >= N and lines > 32 and lines <= 64
-    candidates:
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [4, 8], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
   - when: BYTES == 1 and lines <= 64
     candidates:
       - wgmma_fp8: {BM: 128, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1}

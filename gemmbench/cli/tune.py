@@ -98,7 +98,7 @@ class TuneOptions:
         "--survey",
         is_flag=True,
         heading=MEASURING,
-        help="Time all candidates of a kernel's `pick` at drawn shapes, for --max-time seconds in all (300), and fit "
+        help="Time the candidates of a kernel's `pick` at drawn shapes, for --max-time seconds in all (300), and fit "
         "its constants.",
     )
     sources: tuple[str, ...] = option(
@@ -149,7 +149,7 @@ def tune(request: RunRequest, options: TuneOptions) -> int:
 
     If a KERNEL picks others by the shape, those are tuned, at all sizes. For each row of its `pick`,
     tune shows which of them is best, and --write-pick writes that into the manifest. Conditions and
-    comments stay. With --survey, all candidates of its `pick` and the libraries are timed at drawn
+    comments stay. With --survey, the candidates of its `pick` and the libraries are timed at drawn
     shapes. --out FILE keeps the times; an existing file is continued.
 
     --show, --forget and --export apply to the winners of KERNELS, or to all winners.

@@ -1,4 +1,4 @@
-"""Surveys: the times of all candidates of a `pick` and of the libraries at many shapes, from a few windows each.
+"""Surveys: the times of a `pick`'s competing candidates and of the libraries at many shapes, from a few windows each.
 
 Products do not overlap, and operands are cold. Each candidate is launched twice. Those that may be the fastest then get
 three windows of 200 us and, if they are close to the fastest, six more (fewer if a launch takes over 2 ms). Results are

@@ -48,8 +48,8 @@ class WrongResult:
     `rows` holds the indices of the R rows of C that were compared. `got` and `want` (float64) and `mask`, which is true
     where `got` is wrong, are R x N. `suspects` holds all rows known to be wrong, including those that were not
     compared. `error` is in units of rounding. It is infinite if the comparison was exact. `exact_sums` is as in a
-    Reference. Behind an epilogue, `got` and
-    `want` are the sums before it, and `stored` holds what C has and should have.
+    Reference. Behind an epilogue, `got` and `want` are the sums before it, and `stored` holds what C has and should
+    have.
     """
 
     problem: Problem
