@@ -11,8 +11,6 @@ params:
   STAGES: [4, 3, 6]
   CLUSTER_M: [1, 2]             # blocks below one another: they have the same tile of B
   CLUSTER_N: [2, 1]             # side by side: the same tile of A
-  LAG: [2, 0, 1]                # stages that the second group lags behind the first
-  TURNS: [0, 1]                 # 1: the two groups that multiply take turns
 let:
   any_n: N * BYTES_C % 16 != 0  # C does not leave by TMA
   cluster: CLUSTER_M * CLUSTER_N
@@ -25,7 +23,6 @@ let:
   bytes: STAGES * ((BM + BN) * 128 + 16) + 32768 + 16
 require:
   - cluster <= 2                # larger ones leave SMs without work
-  - not TURNS or not LAG
   - (BM / 128 + 1) * BN <= 384  # else the sums do not fit in registers
   - bytes <= SMEM
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]
@@ -77,10 +74,8 @@ source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 //     ...        |            |                          so each 64 columns have a factor of their own
 //                +------------+------
 //
-// With TURNS, the products of one group are queued only after those of the other: one multiplies while the other adds.
-// With LAG, the second group begins only when the first has LAG stages behind it. From then on the first group stores
-// its sums while the second multiplies, and the second stores while the first multiplies on the next tile, which keeps
-// it ahead. Without a lag both would store at the same time, and the tensor cores would wait.
+// The two groups take turns: the products of one are queued only after those of the other, so that one multiplies while
+// the other adds. Tiles of 128 rows are too small for that.
 //
 // Bound by the power limit on large problems, and by shared memory, as wgmma_fp8 is.
 
@@ -88,52 +83,60 @@ source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 
 static_assert(SCALE_M == 1 && SCALE_K == kDepth && kPromotes, "a stage of the ring has the scales of one step along K");
 
+constexpr bool kTakesTurns = BM == 256;
 constexpr int kFactors = BN % SCALE_N ? BN / 64 : BN / SCALE_N, kWidth = BN / kFactors;  // of B; columns of each
 
 // The scales of a stage that a lane needs.
 struct StageScales {
-    float a[kParts][2], b[kFactors];
+    float a[2 * kParts], b[kFactors];
 };
 
+// Where a lane finds the scales of a tile.
 struct Scales {
     const float *a, *b;
     int M, N, pitch;  // of b
+    int rows[2 * kParts], columns[kFactors];  // of the scales
 
     // `at` is the origin of the tile; `row` is the lane's first row in it. Rows and columns outside C get those of the
     // last one.
-    __device__ StageScales load(int2 at, int row, int step) const {
+    __device__ void move_to(int2 at, int row) {
+#pragma unroll
+        for (int i = 0; i < 2 * kParts; ++i) rows[i] = min(at.x + row + i / 2 * 64 + i % 2 * 8, M - 1);
+#pragma unroll
+        for (int i = 0; i < kFactors; ++i) columns[i] = min(at.y + i * kWidth, N - 1) / SCALE_N * pitch;
+    }
+
+    __device__ StageScales load(int step) const {
         StageScales found;
+        const float* const from = a + size_t(step) * M;
 #pragma unroll
-        for (int i = 0; i < 2 * kParts; ++i)
-            found.a[i / 2][i % 2] = a[size_t(step) * M + min(at.x + row + i / 2 * 64 + i % 2 * 8, M - 1)];
+        for (int i = 0; i < 2 * kParts; ++i) found.a[i] = from[rows[i]];
 #pragma unroll
-        for (int i = 0; i < kFactors; ++i)
-            found.b[i] = b[size_t(min(at.y + i * kWidth, N - 1) / SCALE_N) * pitch + step];
+        for (int i = 0; i < kFactors; ++i) found.b[i] = b[columns[i] + step];
         return found;
     }
 };
 
-// The barriers at which groups take turns, or the second group waits for its start, behind those of the ring.
+// The barriers at which groups take turns, behind those of the ring.
 struct Turns {
     unsigned barriers, parity;  // the first group need not wait for its first turn
 
     __device__ void begin(int group) {
-        if (TURNS) await(barriers + 8 * group, parity);
+        if (kTakesTurns) await(barriers + 8 * group, parity);
         parity ^= 1;
     }
     __device__ void end(int group) const {
-        if (TURNS) pass_to(1 - group);
-    }
-    __device__ void pass_to(int group) const {
+        if (!kTakesTurns) return;
         __syncwarp();
-        if (threadIdx.x % 32 == 0) arrive(barriers + 8 * group);
+        if (threadIdx.x % 32 == 0) arrive(barriers + 8 * (1 - group));
     }
 };
 
-// Add the products of a stage, times their scales, to the sums of a group.
-template <typename RING>
-__device__ void promote_stage(const RING& ring, int stage, int group, const StageScales& scales, Turns& turns,
-                              float (&sum)[kParts][BN / 2]) {
+// Add the products of a stage, times their scales, to the sums of a group. While the first products are computed, it
+// loads the scales of the next stage with `load_next`.
+template <typename RING, typename LOAD>
+__device__ void promote_stage(const RING& ring, int stage, int group, const StageScales& scales, const LOAD& load_next,
+                              Turns& turns, float (&sum)[kParts][BN / 2]) {
     const uint64_t b = TileB::describe(ring.b(stage), 0);
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
@@ -145,10 +148,11 @@ __device__ void promote_stage(const RING& ring, int stage, int group, const Stag
         for (int i = 0; i < kSteps; ++i) multiply_add<BN>(partial, a + i * TileA::STEP, b + i * TileB::STEP, i > 0);
         commit_products();
         turns.end(group);
+        if (part == 0) load_next();
         wait_for_products<0>();
 #pragma unroll
         for (int i = 0; i < BN / 2; ++i)
-            sum[part][i] += partial[i] * (scales.a[part][i / 2 % 2] * scales.b[i / 4 * 8 / kWidth]);
+            sum[part][i] += partial[i] * (scales.a[2 * part + i / 2 % 2] * scales.b[i / 4 * 8 / kWidth]);
     }
 }
 
@@ -202,27 +206,29 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUS
     if (kTakesRegisters) take_registers<232>();
     const int fetcher = block.find_fetcher(thread), row = group * kParts * 64 + thread / 32 * 16 + thread % 32 / 4;
     const Boxes boxes{M, N, alpha, beta, C, bias};
-    const Scales scales{scale_a, scale_b, M, N, (steps + 3) / 4 * 4};
+    Scales scales{scale_a, scale_b, M, N, (steps + 3) / 4 * 4};
     await_launch_before();  // the scales may be new
     int2 at = raster.origin(first, block);
-    StageScales next = scales.load(at, row, 0);
+    scales.move_to(at, row);
+    StageScales next = scales.load(0);
     int stored = 0;  // boxes of this warp
-    if (LAG && group == 1) await(turns.barriers + 8, 0);
     for (int tile = first, turn = 0; tile < tiles; tile += stride, ++turn) {
         const int2 here = at;
         float sum[kParts][BN / 2] = {};
         for (int step = 0; step < steps; ++step, place.advance()) {
             const StageScales now = next;
-            if (step + 1 < steps) {
-                next = scales.load(here, row, turn_back(step + 1, 0, steps, turn));
-            } else if (tile + stride < tiles) {
-                at = raster.origin(tile + stride, block);
-                next = scales.load(at, row, turn_back(0, 0, steps, turn + 1));
-            }
+            const auto load_next = [&] {
+                const bool ends = step + 1 == steps;  // the tile
+                if (ends) {
+                    if (tile + stride >= tiles) return;
+                    at = raster.origin(tile + stride, block);
+                    scales.move_to(at, row);
+                }
+                next = scales.load(turn_back(ends ? 0 : step + 1, 0, steps, turn + ends));
+            };
             await(ring.filled(place.stage), place.parity);
-            promote_stage(ring, place.stage, group, now, turns, sum);
+            promote_stage(ring, place.stage, group, now, load_next, turns, sum);
             Cluster::release(ring.emptied(place.stage), fetcher);
-            if (LAG && group == 0 && tile == first && step + 1 == min(LAG, steps)) turns.pass_to(1);
         }
 #pragma unroll
         for (int part = 0; part < kParts; ++part)

@@ -10,13 +10,8 @@ params:
   BM: [128, 64]                 # 64: for groups of few rows
   BN: [256, 128]
   STAGES: [4, 3, 6, 8]
-  CLUSTER_N: [1, 2]             # blocks side by side; there are two below one another
   STREAM_K: [1, 0]              # 1: tiles beyond whole waves are cut along K
-  LAG: [0, 1, 2]                # stages that the second warpgroup lags behind the first, to multiply while that stores
 let:
-  cluster: 2 * CLUSTER_N
-  # Clusters lie within a GPC. Those of two fill all SMs; those of four leave a few idle.
-  clusters: SMS // 2 if CLUSTER_N == 1 else (SMS - 4) // 4
   planes: max(groups, 1)
   shared: STAGES * ((BM + BN) * 128 + 16) + BM // 64 * 16384
 require:
@@ -24,21 +19,21 @@ require:
   - lda * BYTES % 16 == 0       # TMA needs rows that are multiples of 16 bytes
   - ldb * BYTES % 16 == 0
   - N * BYTES_C % 16 == 0
-tile: [BM * 2, BN * CLUSTER_N]
+tile: [BM * 2, BN]
 workspace: 4096 + SMS * BM * BN * 4 if STREAM_K else 0
 zeroed: 4096 if STREAM_K else 0  # flags, which their readers reset
 args: [M, N, K, alpha, A, B, beta, C, bias, offsets, workspace, planes]
 symbol: gemm
 maps_by_value: true
 tensor_maps:
-  - {operand: A, box: [64, BM / cluster], swizzle: 128}
+  - {operand: A, box: [64, BM / 2], swizzle: 128}
   - operand: B                  # a plane for each group
     shape: [K if TRANS_B else N, N if TRANS_B else K, planes]
     box: [64, BN / 2 if TRANS_B else 64, 1]
     swizzle: 128
   - {operand: C, box: [128 / BYTES_C, 16], swizzle: 128}
 grid:
-  - cluster * min(clusters, (cdiv(M, 2 * BM) + planes) * cdiv(N, BN * CLUSTER_N))
+  - 2 * min(SMS // 2, (cdiv(M, 2 * BM) + planes) * cdiv(N, BN))
 block: [BM * 2 + 128]
 shared: shared
 pdl: true
@@ -52,9 +47,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // rows, which only `offsets` tells. Every cluster walks through the groups and counts tiles, so that each finds its own
 // in the same launch. A group without rows costs a step of that walk.
 //
-// The blocks of a cluster lie in two rows: those below one another share B, and with CLUSTER_N=2 those side by side
-// share A. Each fetches its part of what they share. But the last rows of a group may fit in one block. There, all
-// blocks of the cluster lie side by side, so that none is without rows:
+// The two blocks of a cluster lie below one another and share B, of which each fetches half. But the last rows of a group
+// may fit in one block. There, the blocks lie side by side and share A, so that neither is without rows:
 //
 //          columns 0 to 255    to 511
 //         +----------------+----------------+
@@ -89,17 +83,17 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 #include "main_loop.cuh"
 #include "planes.cuh"
 
-using Cluster = Member<2, CLUSTER_N>;
+using Cluster = Member<2, 1>;
 constexpr bool kMovesRegisters = STREAM_K && BM == 128 && BN == 256;  // from the group that fetches to the others
 constexpr int kHigh = 2 * BM, kRasterStrips = 2048 / kHigh;  // rows of a tile; tiles below one another in a band
-constexpr int kBlocks = Cluster::BLOCKS;
-constexpr int kBoxRows = BM / kBlocks, kHalf = BN / 2;       // of a box of A; columns of half a tile of B
+constexpr int kBlocks = 2;  // of a cluster
+constexpr int kBoxRows = BM / 2, kHalf = BN / 2;  // of a box of A; columns of half a tile of B
 
 // The part of a tile that one block computes.
 struct Part {
     int group, row, column;  // of all groups together
     int end;                 // of the rows of the group
-    bool high;               // the blocks lie in two rows, otherwise in one
+    bool high;               // the blocks lie below one another, otherwise side by side
 };
 
 // The tiles of all groups in order.
@@ -110,7 +104,7 @@ struct Walk {
     int before;              // tiles of the groups before it
 
     __device__ Walk(const int* offsets, int M, int N)
-        : offsets(offsets), columns((N + BN * CLUSTER_N - 1) / (BN * CLUSTER_N)) {
+        : offsets(offsets), columns((N + BN - 1) / BN) {
         begin(M);
     }
 
@@ -146,8 +140,7 @@ struct Walk {
         const bool high = turn < min(columns - column, 2) * height;
         const int strip = band * kRasterStrips + (high ? turn % height : height);
         const int row = first + strip * kHigh + (high ? block.row * BM : 0);
-        const int right = high ? turn / height * CLUSTER_N + block.column : block.rank_of(block.row, block.column);
-        return {group, row, (column * CLUSTER_N + right) * BN, next, high};
+        return {group, row, (column + (high ? turn / height : block.row)) * BN, next, high};
     }
 };
 
@@ -252,7 +245,8 @@ __device__ inline void fetch_half(uint16_t blocks, int half, const CUtensorMap* 
 template <typename RING>
 __device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* maps, const Part& part,
                             const Cluster& block, int k) {
-    const int boxes = min((part.end - part.row + kBoxRows - 1) / kBoxRows, kBlocks);
+    constexpr uint16_t kBoth = 0b11;
+    const int boxes = min((part.end - part.row + kBoxRows - 1) / kBoxRows, 2);
     const unsigned barrier = ring.filled(stage);
     const auto fetch_box = [&](uint16_t blocks, int box) {
         const unsigned to = ring.a(stage) + box * kBoxRows * kRowBytes;
@@ -262,12 +256,11 @@ __device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* maps
     };
     arrive_and_expect(barrier, boxes * kBoxRows * kRowBytes + TileB::BYTES);
     if (part.high) {
-        const uint16_t in_row = CLUSTER_N > 1 ? 0b101 << block.row : 0, in_column = 0b11 << 2 * block.column;
-        fetch_box(in_row, 2 * block.column);
-        fetch_box(in_row, 2 * block.column + 1);
-        fetch_half(in_column, block.row, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
+        fetch_box(0, 0);
+        fetch_box(0, 1);
+        fetch_half(kBoth, block.row, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
     } else {
-        fetch_box((1 << kBlocks) - 1, block.rank_of(block.row, block.column));
+        fetch_box(kBoth, block.row);
         fetch_half(0, 0, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
         fetch_half(0, 1, maps + 1, part.group, ring.b(stage), part.column, k, barrier);
     }
@@ -342,10 +335,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kBloc
     }
 
     if (kMovesRegisters) take_registers<224>();
-    const int fetcher = thread < kBlocks ? thread : -1;  // each block fetches for all blocks
-    const Exchange exchange{static_cast<int*>(workspace), block.rank_of(block.row, block.column) * kGroups + group};
+    const int fetcher = thread < kBlocks ? thread : -1;  // each block fetches for both
+    const Exchange exchange{static_cast<int*>(workspace), block.row * kGroups + group};
     int stored = 0;  // boxes of this warp
-    if (LAG > 0 && group > 0 && schedule.find(0, w) && w.end - w.begin > LAG) await(ring.filled(LAG), 0);
     for (int turn = 0; schedule.find(turn, w); ++turn) {
         const Part part = walk.find(w.tile, M, block);
         const int row = part.row + group * 64;

@@ -65,20 +65,20 @@ FP8_CASES = [
     ("wgmma_wave", "e4m3_fast", "BM=128 BN=16 STAGES=4 SWAP=1", (24, 264, 277), 0.0),
 ]
 BLOCK_CASES = [
-    ("BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=2 LAG=2 TURNS=0", (264, 520, 400), -0.5),
+    ("BM=256 BN=128 STAGES=4 CLUSTER_M=1 CLUSTER_N=2", (264, 520, 400), -0.5),
     (
-        "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1 LAG=1 TURNS=0",
+        "BM=128 BN=192 STAGES=3 CLUSTER_M=2 CLUSTER_N=1",
         (261, 776, 272),
         0.0,
     ),  # tiles begin at 0 and 64 of 128
     (
-        "BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=1 LAG=0 TURNS=1",
+        "BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=1",
         (131, 133, 277),
         -0.5,
     ),  # rows that TMA cannot fetch
-    ("BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=1 LAG=2 TURNS=0", (261, 136, 100), 0.0),  # one stage
+    ("BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=1", (261, 136, 100), 0.0),  # one stage
     (
-        "BM=256 BN=64 STAGES=4 CLUSTER_M=1 CLUSTER_N=1 LAG=2 TURNS=0",
+        "BM=256 BN=64 STAGES=4 CLUSTER_M=1 CLUSTER_N=1",
         (2060, 200, 640),
         0.0,
     ),  # several tiles for each block
