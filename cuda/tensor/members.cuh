@@ -3,9 +3,9 @@
 
 #pragma once
 
+#include "box.cuh"
 #include "epilogue.cuh"
 #include "ring.cuh"
-#include "unaligned.cuh"
 
 constexpr int kBoxes = 2;  // of a warp: one is stored while the next is written
 
@@ -93,35 +93,11 @@ template <int CM, int CN, int CK = 1> struct Member {
 
 // How C leaves a warpgroup: each warp writes its 16 rows, kColumns at a time, to a box, which one lane stores by TMA.
 struct Boxes {
-    static constexpr int kColumns = kRowBytes / sizeof(TC);
+    static constexpr int kColumns = kLineColumns;
     int M, N;
     float alpha, beta;
     TC* C;
     const TC* bias;
-
-    // Write a box whose elements have 16 bits, as matrices.
-    static __device__ void write_halves(unsigned to, const float* sum) {
-        const int lane = threadIdx.x % 32, row = lane % 16, half = lane / 16;  // of the matrices whose address the
-                                                                               // lane supplies
-#pragma unroll
-        for (int j = 0; j < 8; j += 2) {  // 16 columns
-            unsigned v[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) v[i] = pack(sum[j * 4 + 2 * i], sum[j * 4 + 2 * i + 1]);
-            store_matrices(to + row * kRowBytes + (((j + half) ^ (row % 8)) * 16), v);
-        }
-    }
-
-    // Write a box whose elements have 32 bits, pair by pair. Rows 0 and 1 share banks, and so on; orders without such
-    // conflicts need more registers than are available.
-    static __device__ void write_words(unsigned to, const float* sum) {
-        const int lane = threadIdx.x % 32;
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            const int row = i % 2 * 8 + lane / 4, column = i / 2 * 8 + lane % 4 * 2;
-            store_shared(to + row * kRowBytes + ((column / 4) ^ (row % 8)) * 16 + column % 4 * 4, sum[2 * i], sum[2 * i + 1]);
-        }
-    }
 
     // Store the sums of a warpgroup: 64 x BN of C, starting at (row0, column0). `stored` is the number of boxes that
     // the warp has stored. With ANY_N, the row length of C need not be a multiple of 16 bytes.
@@ -134,25 +110,18 @@ struct Boxes {
         for (int box = 0; box < BN / kColumns; ++box) {
             const unsigned to = ring.box(warp, stored++);
             const int column = column0 + box * kColumns;
+            if (ANY_N && column >= N) break;
             if (lane == 0) wait_for_reads<kBoxes - 1>();
             __syncwarp();
-            if constexpr (sizeof(TC) == 4) write_words(to, sum + box * kColumns / 2);
-            else write_halves(to, sum + box * kColumns / 2);
+            Box<kColumns>::write(to, sum + box * kColumns / 2);
             if constexpr (ANY_N) {
                 __syncwarp();
-                store_lines(C, M, N, row, column, ring.box(warp, stored - 2), to, box > 0 ? -kRowBytes : 0, bytes_left(column));
+                Box<kColumns>::store(C, M, N, row, column, to, 0, 16);
                 continue;
             }
             publish_writes();
             __syncwarp();
             if (lane == 0) store_box(map, row, column, to);
         }
-        if constexpr (ANY_N) {  // the ends of the rows
-            const unsigned last = ring.box(warp, stored - 1);
-            store_lines(C, M, N, row, column0 + BN, last, last, -kRowBytes, min(0, bytes_left(column0 + BN)));
-        }
     }
-
-    // The number of bytes that a row of C has from this column on; negative beyond its end.
-    __device__ int bytes_left(int column) const { return (N - column) * int(sizeof(TC)); }
 };

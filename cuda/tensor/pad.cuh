@@ -4,70 +4,48 @@
 
 #pragma once
 
-#include "unaligned.cuh"
+#include "tile.cuh"
 
+constexpr int kPart = 16;  // bytes that a thread moves at once
 constexpr int kPadThreads = 256, kPadBlocks = 4;  // of an SM
 constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
 constexpr int kTurnedRows = 16, kTurnedColumns = 32;  // of the copy, that a warp transposes at once: 4 x 4 for each lane
 
 __device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
 
-// The value of the next lane; the last lane gets `wrapped` of the first lane.
-__device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
-    const int lane = threadIdx.x % 32, next = (lane + 1) % 32;
-    const uint4 v = lane == 0 ? wrapped : mine;
-    constexpr unsigned kAll = 0xffffffffu;
-    return make_uint4(__shfl_sync(kAll, v.x, next), __shfl_sync(kAll, v.y, next), __shfl_sync(kAll, v.z, next),
-                      __shfl_sync(kAll, v.w, next));
-}
-
-// The elements before `end` in the 16 bytes that it divides, and zeros.
-template <typename T> __device__ uint4 load_end(const uint4* at, const T* end) {
-    union {
-        uint4 all;
-        T each[kWide];
-    } part = {};
+// The 16 bytes that begin at byte `first` of `low`, which `high` follows.
+__device__ inline uint4 take_bytes(uint4 low, uint4 high, int first) {
+    unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
-    for (int i = 0; i < kWide; ++i)
-        if (reinterpret_cast<const T*>(at) + i < end) part.each[i] = reinterpret_cast<const T*>(at)[i];
-    return part.all;
+    for (int i = 0; i < 6; ++i) words[i] = first & 8 ? words[i + 2] : words[i];
+#pragma unroll
+    for (int i = 0; i < 5; ++i) words[i] = first & 4 ? words[i + 1] : words[i];
+    const int bits = first % 4 * 8;
+    return make_uint4(__funnelshift_r(words[0], words[1], bits), __funnelshift_r(words[1], words[2], bits),
+                      __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits));
 }
 
-// Copy rows x columns elements. Each warp copies a segment of a row at a time, with 16 bytes per lane. The lane loads
-// the aligned 16 bytes in which its elements begin; the next lane has those that follow. The first row is aligned. A
-// warp begins with segment `item`. Returns the segment with which it begins in the next matrix.
-template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, int columns, int item, int warps) {
-    constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
-    const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;
+// Copy rows x columns elements. A thread copies 16 bytes at a time, which begin anywhere in the two aligned ones that it
+// loads; the second are also the next thread's first. `from` begins at a multiple of 16 bytes. A warp begins with the
+// 512 bytes `item` of the copy. Returns the item with which it begins in the next matrix.
+template <typename T>
+__device__ int pad_matrix(const T* __restrict__ from, T* __restrict__ to, int rows, int columns, int item, int warps) {
+    const int parts = padded(columns) / kWide, all = (rows * parts + 31) / 32;
     const T* const end = from + size_t(rows) * columns;
-    const uint4* const whole = reinterpret_cast<const uint4*>(reinterpret_cast<size_t>(end) / kPart * kPart);  // up to here
+#pragma unroll 4
+    for (; item < all; item += warps) {
+        const int part = item * 32 + threadIdx.x % 32, row = part / parts;
+        const T* const start = from + size_t(row) * columns + (part - row * parts) * kWide;
+        const uint4* const aligned = reinterpret_cast<const uint4*>(reinterpret_cast<size_t>(start) / kPart * kPart);
+        T* const copy = to + size_t(part) * kWide;
+        if (reinterpret_cast<const T*>(aligned + 2) <= end) {
+            *reinterpret_cast<uint4*>(copy) = take_bytes(__ldg(aligned), __ldg(aligned + 1), size_t(start) % kPart);
+        } else {  // the end of the matrix
 #pragma unroll 1
-    for (; item < rows * segments; item += warps) {
-        const int row = item / segments, begin = item % segments * kSegment, first = begin + lane;
-        const T* const start = from + size_t(row) * columns;
-        const int skew = reinterpret_cast<size_t>(start) % kPart, left = parts - first;  // of the row
-        const uint4* const aligned = reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(start) - skew);
-        uint4* const copy = reinterpret_cast<uint4*>(to) + size_t(row) * parts + first;
-        uint4 v[kAtOnce + 1];  // the last one is for the last lane, which takes it from the first
-#pragma unroll
-        for (int u = 0; u <= kAtOnce; ++u) {
-            v[u] = make_uint4(0, 0, 0, 0);
-            const uint4* const at = aligned + first + u * 32;
-            if (u * 32 <= left && at < whole && (u < kAtOnce || lane == 0)) v[u] = __ldcs(at);  // read once
-        }
-        if (aligned + min(begin + kSegment, parts) >= whole) {  // the end of the matrix
-            const uint4 part = load_end(whole, end);
-#pragma unroll
-            for (int u = 0; u <= kAtOnce; ++u)
-                if (aligned + first + u * 32 == whole) v[u] = part;
-        }
-#pragma unroll
-        for (int u = 0; u < kAtOnce; ++u) {
-            const uint4 next = take_next(v[u], v[u + 1]);
-            if (u * 32 < left) copy[u * 32] = take_bytes(v[u], next, skew);
+            for (int i = 0; i < kWide && start + i < end; ++i) copy[i] = start[i];
         }
     }
-    return item - rows * segments;
+    return item - all;
 }
 
 template <typename T> struct alignas(4 * sizeof(T)) Four {

@@ -44,7 +44,8 @@ tensor_maps:
 workspace: bytes_a + bytes_b
 launches:
   - symbol: pad
-    grid: [4 * SMS]
+    grid:
+      - min(4 * SMS, cdiv(bytes_a + bytes_b, 4096))
     block: [256]
     when: copy_a or copy_b
   - symbol: gemm

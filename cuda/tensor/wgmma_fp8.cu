@@ -42,7 +42,8 @@ tensor_maps:
 workspace: (M + N) * pitch if copies else 0
 launches:
   - symbol: pad
-    grid: [4 * SMS]
+    grid:
+      - min(4 * SMS, cdiv((M + N) * pitch, 4096))
     block: [256]
     when: copies
     pdl: true

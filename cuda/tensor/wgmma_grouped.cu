@@ -266,16 +266,6 @@ __device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* maps
     }
 }
 
-// Store the rows of a box up to `rows`, 16 bytes at a time.
-__device__ inline void store_rows(TC* C, int N, int row0, int column0, unsigned box, int rows) {
-    const int lane = threadIdx.x % 32, part = lane % 8, column = column0 + part * (kPart / int(sizeof(TC)));
-#pragma unroll
-    for (int row = lane / 8; row < 16; row += 4)
-        if (row < rows && column < N)
-            *reinterpret_cast<uint4*>(C + size_t(row0 + row) * N + column) =
-                load_part(box + row * kRowBytes + ((part ^ row) & 7) * kPart);
-}
-
 // Like Boxes::store, but rows from `end` on belong to the next group.
 template <typename RING>
 __device__ void store_part_of_group(float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int N,
@@ -292,11 +282,10 @@ __device__ void store_part_of_group(float (&sum)[BN / 2], const RING& ring, int&
         if (lane == 0 && whole) wait_for_reads<kBoxes - 1>();
         if (lane == 0 && !whole) wait_for_reads<0>();  // boxes that TMA does not store are not counted
         __syncwarp();
-        if constexpr (sizeof(TC) == 4) Boxes::write_words(to, sum + box * Boxes::kColumns / 2);
-        else Boxes::write_halves(to, sum + box * Boxes::kColumns / 2);
+        Box<Boxes::kColumns>::write(to, sum + box * Boxes::kColumns / 2);
         if (whole) publish_writes();
         __syncwarp();
-        if (!whole) store_rows(C, N, row, column, to, end - row);
+        if (!whole) Box<Boxes::kColumns>::store(C, end, N, row, column, to, 0, 16);
         else if (lane == 0) store_box(map, row, column, to);
     }
 }

@@ -45,7 +45,8 @@ workspace: 4096 + bytes_a + bytes_b + (4 * split * tiles * BM * BN if split > 1 
 zeroed: 4096                    # counters, which the last part of a tile resets
 launches:
   - symbol: pad
-    grid: [4 * SMS]
+    grid:
+      - min(4 * SMS, cdiv(bytes_a + bytes_b, 4096))
     block: [256]
     when: copy_a or copy_b
     pdl: true

@@ -59,7 +59,7 @@ require:
   - CLUSTER_K <= cdiv(K, wide)
   - BN // 8 % owners == 0
   - (BM // 64 + 1) * (BN // 2 + partial + 40) * 128 <= 65536  # else the sums do not fit in registers
-  - cdiv(stored, 64) <= STAGES  # boxes of C take the places of tiles
+  - cdiv(stored * BYTES_C, 128) <= STAGES or not SWAP and not boxed  # boxes of C take the places of tiles
   - CLUSTER_M == 1 or BN % (64 if not columns_along_k else 8 * CLUSTER_M) == 0
   - shared <= SMEM
 tile:
@@ -95,7 +95,8 @@ tensor_maps:
 workspace: bytes_a + bytes_b
 launches:
   - symbol: pad
-    grid: [4 * SMS]
+    grid:
+      - min(4 * SMS, cdiv(bytes_a + bytes_b, 4096))
     block: [256]
     when: copy_a or copy_b
     pdl: true
@@ -154,7 +155,10 @@ constexpr int kMultiplying = 128 * kGroups;
 // The sums of a warpgroup, which become elements of C: 64 rows of the product and kStored columns, starting at
 // (row0, column0). Boxes of C take the place of the group's part of the tiles, of which `tiles` is that of stage 0.
 struct Result {
-    static constexpr int kColumns = kStored % 64 == 0 ? 64 : kStored % 32 == 0 ? 32 : kStored % 16 == 0 ? 16 : 8;
+    static constexpr int kDivides = kStored % 64 == 0 ? 64 : kStored % 32 == 0 ? 32 : kStored % 16 == 0 ? 16 : 8;
+    static constexpr int kColumns = SWAP ? kDivides : least(kDivides, kLineColumns);  // with SWAP, rows of C
+    using Line = Box<kLineColumns>;
+    static constexpr int kBoxesAcross = 64 / kLineColumns;  // with SWAP
     int M, N;
     float alpha, beta;
     TC* C;
@@ -162,8 +166,51 @@ struct Result {
     int row0, column0;
 
     static __device__ unsigned find_box(unsigned tiles, int box) {
-        constexpr int kOfStage = kChunkBytes / (kColumns * kRowBytes);
-        return tiles + box / kOfStage * kStageBytes + box % kOfStage * (kColumns * kRowBytes);
+        constexpr int kBytes = SWAP ? kColumns * kRowBytes : 64 * kColumns * sizeof(TC), kOfStage = kChunkBytes / kBytes;
+        return tiles + box / kOfStage * kStageBytes + box % kOfStage * kBytes;
+    }
+
+    // Through boxes of 16 rows for each warp: by TMA, or row by row.
+    template <bool BOXED>
+    __device__ void store_boxes(const float (&sum)[kStored / 2], unsigned tiles, const CUtensorMap* map) const {
+        using Rows = Box<kColumns>;
+        const int warp = threadIdx.x % 128 / 32, row = row0 + warp * 16;
+#pragma unroll
+        for (int box = 0; box < kStored / kColumns; ++box) {
+            const int column = column0 + box * kColumns;
+            const unsigned to = find_box(tiles, BOXED ? box : box % 2) + warp * 16 * Rows::kPitch;
+            Rows::write(to, sum + box * kColumns / 2);
+            if (BOXED) publish_writes();
+            __syncwarp();
+            if (!BOXED) Rows::store(C, M, N, row, column, to, 0, 16);
+            else if (threadIdx.x % 32 == 0) store_box(map, row, column, to);
+        }
+        if (BOXED && threadIdx.x % 32 == 0) wait_for_reads<0>();
+    }
+
+    // The transpose: write boxes of kColumns rows of C, one of which is 128 bytes. The group has 64 columns of C.
+    static __device__ void write_transposed(const float (&sum)[kStored / 2], unsigned tiles) {
+        const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, part = warp * 2 + lane / 8 % 2;  // of a row
+#pragma unroll
+        for (int i = 0; i < kStored / 8; ++i) {
+            const int box = i * 8 / kColumns, row = i * 8 % kColumns;  // of the matrices 2 i and 2 i + 1
+            if constexpr (sizeof(TC) == 4) {
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    const int column = warp % 2 * 16 + j / 2 * 8 + lane / 4, below = lane % 4 * 2 + j % 2;
+                    const unsigned to = find_box(tiles, box * kBoxesAcross + warp / 2);
+                    store_sum(Line::find_part(to, row + below, column / 4) + column % 4 * 4, sum[4 * i + j]);
+                }
+            } else if (kColumns == 8) {
+                const unsigned to = Line::find_part(find_box(tiles, box), lane % 8, part);
+                store_transposed(to, pack_pair(sum, i, 0), pack_pair(sum, i, 1));
+            } else if (i % 2 == 0) {
+                const int next = i + 1 < kStored / 8 ? i + 1 : i;
+                const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, next, 0),
+                                       pack_pair(sum, next, 1)};
+                store_transposed(Line::find_part(find_box(tiles, box), row + lane / 16 * 8 + lane % 8, part), v);
+            }
+        }
     }
 
     // Sums `4 i + 2 half` and the next, which are neighbours in a row of the product.
@@ -171,72 +218,30 @@ struct Result {
         return pack(sum[4 * i + 2 * half], sum[4 * i + 2 * half + 1]);
     }
 
-    // Through boxes of 16 rows for each warp, by TMA.
-    __device__ void store_boxes(const float (&sum)[kStored / 2], unsigned tiles, const CUtensorMap* map) const {
-        constexpr int kPitch = kColumns * sizeof(TC), kLine = kRowBytes / kPitch;  // rows in 128 bytes
-        const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, row = lane % 16, half = lane / 16;
-#pragma unroll
-        for (int box = 0; box < kStored / kColumns; ++box) {
-            const unsigned to = find_box(tiles, box) + warp * 16 * kPitch;
-#pragma unroll
-            for (int j = 0; j < kColumns / 8; j += 2) {
-                const int i = box * kColumns / 8 + j;
-                const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, i + 1, 0),
-                                       pack_pair(sum, i + 1, 1)};
-                store_matrices(to + row * kPitch + (((j + half) ^ (row / kLine % (kColumns / 8))) * 16), v);
-            }
-            publish_writes();
-            __syncwarp();
-            if (lane == 0) store_box(map, row0 + warp * 16, column0 + box * kColumns, to);
-        }
-        if (lane == 0) wait_for_reads<0>();
-    }
-
-    // The transpose, through boxes of 64 columns of C for the whole group.
+    // The transpose: by TMA, or row by row.
+    template <bool BOXED>
     __device__ void store_transposed_boxes(const float (&sum)[kStored / 2], unsigned tiles, const CUtensorMap* map,
                                            int group) const {
-        const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, part = warp * 2 + lane / 8 % 2;  // of a row
-#pragma unroll
-        for (int box = 0; box < kStored / kColumns; ++box) {
-            const unsigned to = find_box(tiles, box) + lane % 8 * kRowBytes + ((part ^ (lane % 8)) * 16);
-#pragma unroll
-            for (int j = 0; j < kColumns / 8; j += 2) {
-                const int i = box * kColumns / 8 + j;
-                if (kColumns > 8) {
-                    const int next = kColumns > 8 ? i + 1 : i;
-                    const unsigned v[4] = {pack_pair(sum, i, 0), pack_pair(sum, i, 1), pack_pair(sum, next, 0),
-                                           pack_pair(sum, next, 1)};
-                    store_transposed(to + (j + lane / 16) * 8 * kRowBytes, v);
-                } else {
-                    store_transposed(to + j * 8 * kRowBytes, pack_pair(sum, i, 0), pack_pair(sum, i, 1));
-                }
-            }
-        }
-        publish_writes();
+        write_transposed(sum, tiles);
+        if (BOXED) publish_writes();
         meet_group(group);
-        if (threadIdx.x % 128 != 0) return;
+        if (BOXED && threadIdx.x % 128 != 0) return;
+        const int warp = threadIdx.x % 128 / 32, begin = warp * kColumns / 4, end = begin + kColumns / 4;
 #pragma unroll
-        for (int box = 0; box < kStored / kColumns; ++box) store_box(map, column0 + box * kColumns, row0, find_box(tiles, box));
-        wait_for_reads<0>();
-    }
-
-    // Each thread its own elements.
-    __device__ void store_transposed_each(const float (&sum)[kStored / 2]) const {
-        const int lane = threadIdx.x % 32, n = row0 + threadIdx.x % 128 / 32 * 16 + lane / 4, m = column0 + lane % 4 * 2;
-#pragma unroll
-        for (int i = 0; i < kStored / 2; ++i) {
-            const int below = i / 4 * 8 + i % 2, right = i / 2 % 2 * 8;
-            if (m + below < M && n + right < N) C[size_t(m + below) * N + n + right] = TC(sum[i]);
+        for (int box = 0; box < kStored / kColumns * kBoxesAcross; ++box) {
+            const int row = column0 + box / kBoxesAcross * kColumns, column = row0 + box % kBoxesAcross * kLineColumns;
+            if (BOXED) store_box(map, row, column, find_box(tiles, box));
+            else Line::store(C, M, N, row, column, find_box(tiles, box), begin, end);
         }
+        if (BOXED) wait_for_reads<0>();
     }
 
     template <bool BOXED>
     __device__ void store(float (&sum)[kStored / 2], unsigned tiles, const CUtensorMap* map, int group) const {
-        if constexpr (!BOXED && !SWAP) return store_sums<kStored>(sum, M, N, row0, column0, alpha, beta, C, bias);
+        if constexpr (!SWAP && kColumns == 8) return store_sums<kStored>(sum, M, N, row0, column0, alpha, beta, C, bias);
         finish_sums<kStored, SWAP>(sum, M, N, row0, column0, alpha, beta, C, bias);
-        if constexpr (!BOXED) store_transposed_each(sum);
-        else if constexpr (SWAP) store_transposed_boxes(sum, tiles, map, group);
-        else store_boxes(sum, tiles, map);
+        if constexpr (SWAP) store_transposed_boxes<BOXED>(sum, tiles, map, group);
+        else if constexpr (kColumns > 8) store_boxes<BOXED>(sum, tiles, map);
     }
 };
 

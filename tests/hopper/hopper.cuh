@@ -142,6 +142,10 @@ inline void store_in_block(unsigned to, int rank, float4 v) {
     machine.expect_aligned(to, 16);
     machine.blocks[machine.first_of_cluster() + rank].at<float4>(to) = v;
 }
+inline void store_sum(unsigned to, float v) {
+    machine.expect_aligned(to, 4);
+    machine.block().at<float>(to) = v;
+}
 inline float4 load_quad(unsigned from) { return machine.block().at<float4>(from); }
 
 inline void store_past_l1(float4* to, float4 v) { *to = v; }

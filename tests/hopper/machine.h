@@ -245,3 +245,4 @@ inline int __reduce_add_sync(unsigned, int value) {
 }
 
 template <class T> T __ldcs(const T* from) { return *from; }
+template <class T> T __ldg(const T* from) { return *from; }

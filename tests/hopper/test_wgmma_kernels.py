@@ -101,12 +101,18 @@ WAVE_CASES = [
     ("BM=64 BN=96 STAGES=4 CLUSTER_N=2 SWAP=1", "nt", (200, 72, 136), 0.0),
     ("BM=64 BN=32 STAGES=4 CLUSTER_K=2 SWAP=1", "nn", (21, 77, 135), -0.5),  # rows that TMA cannot fetch or store
     ("BM=64 BN=64 STAGES=4", "tt", (67, 71, 75), 0.0),
+    ("BM=64 BN=96 STAGES=4", "nt", (70, 191, 40), -0.5),  # N ends in the second element of a shifted word
+    ("BM=64 BN=48 STAGES=4", "nn", (66, 190, 40), 0.0),
+    ("BM=64 BN=16 STAGES=4 SWAP=1", "nn", (13, 129, 40), -0.5),
+    ("BM=128 BN=8 STAGES=4 SWAP=1", "nt", (7, 131, 40), 0.0),
 ]
 WAVE_TF32_CASES = [
     ("BM=64 BN=32 STAGES=4 CLUSTER_K=2", "nn", (72, 40, 100), -0.5),
     ("BM=64 BN=8 STAGES=4 SWAP=1", "tn", (5, 76, 70), 0.0),
     ("BM=128 BN=64 STAGES=4", "tt", (131, 67, 45), -0.5),
     ("BM=64 BN=64 STAGES=4 SWAP=1", "nt", (66, 75, 39), 0.0),
+    ("BM=64 BN=96 STAGES=4 CLUSTER_K=2 SWAP=1", "nt", (97, 71, 70), -0.5),
+    ("BM=64 BN=16 STAGES=4", "nt", (66, 33, 39), 0.0),
 ]
 TF32_CASES = [
     ("BM=128 BN=128 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", -0.5),
