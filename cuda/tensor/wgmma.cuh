@@ -173,9 +173,16 @@ __device__ void multiply_add(unsigned (&d)[N / 4], uint64_t a, uint64_t b, int a
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds))
 
 template <int N> __device__ void multiply_add(float (&d)[N / 2], const unsigned (&a)[4], uint64_t b, int adds) {
-    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");
+    if constexpr (N == 8) PRODUCT_OF_REGISTERS(8, 4, "%4, %5, %6, %7", "8", "9");
+    if constexpr (N == 16) PRODUCT_OF_REGISTERS(16, 8, "%8, %9, %10, %11", "12", "13");
+    if constexpr (N == 24) PRODUCT_OF_REGISTERS(24, 12, "%12, %13, %14, %15", "16", "17");
+    if constexpr (N == 32) PRODUCT_OF_REGISTERS(32, 16, "%16, %17, %18, %19", "20", "21");
+    if constexpr (N == 48) PRODUCT_OF_REGISTERS(48, 24, "%24, %25, %26, %27", "28", "29");
     if constexpr (N == 64) PRODUCT_OF_REGISTERS(64, 32, "%32, %33, %34, %35", "36", "37");
+    if constexpr (N == 96) PRODUCT_OF_REGISTERS(96, 48, "%48, %49, %50, %51", "52", "53");
     if constexpr (N == 128) PRODUCT_OF_REGISTERS(128, 64, "%64, %65, %66, %67", "68", "69");
+    if constexpr (N == 160) PRODUCT_OF_REGISTERS(160, 80, "%80, %81, %82, %83", "84", "85");
     if constexpr (N == 192) PRODUCT_OF_REGISTERS(192, 96, "%96, %97, %98, %99", "100", "101");
+    if constexpr (N == 224) PRODUCT_OF_REGISTERS(224, 112, "%112, %113, %114, %115", "116", "117");
     if constexpr (N == 256) PRODUCT_OF_REGISTERS(256, 128, "%128, %129, %130, %131", "132", "133");
 }

@@ -16,8 +16,10 @@ params:
 let:
   rows: N if SWAP else M        # of the product
   columns: M if SWAP else N
-  turn_a: BYTES == 4 and TRANS_A      # wgmma reads 32-bit operands along K only
-  turn_b: BYTES == 4 and not TRANS_B
+  # wgmma reads 32-bit operands along K only. Rows of the product that run along M or N come through registers instead;
+  # columns are transposed.
+  turn_a: BYTES == 4 and TRANS_A and SWAP
+  turn_b: BYTES == 4 and not TRANS_B and not SWAP
   copy_a: turn_a or lda * BYTES % 16 != 0  # TMA needs rows that are multiples of 16 bytes: others are copied and padded
   copy_b: turn_b or ldb * BYTES % 16 != 0
   a_along_k: turn_a or not TRANS_A    # as it is fetched
@@ -37,13 +39,13 @@ let:
   cluster: CLUSTER_M * CLUSTER_N * CLUSTER_K
   partial: BN // 2 if PROMOTED_EVERY else 0     # promotion needs the sums of 64 rows twice
   # A tile that runs along M or N comes in chunks; where they cannot be dealt evenly, they are also cut along k.
-  cuts_rows: CLUSTER_N if BM % (64 * CLUSTER_N) != 0 else 1
+  cuts_rows: CLUSTER_N if BM % (wide * CLUSTER_N) != 0 else 1
   cuts_columns: CLUSTER_M if BN % (64 * CLUSTER_M) != 0 else 1
   # Boxes that no other block shares have no more rows than the operand, because TMA takes twice as long if a box
   # reaches beyond it.
   height_rows: min(BM, rows) if CLUSTER_N == 1 else BM // CLUSTER_N
   height_columns: min(BN, columns) if CLUSTER_M == 1 else BN // CLUSTER_M
-  box_rows: height_rows if rows_along_k else 64 // cuts_rows
+  box_rows: height_rows if rows_along_k else wide // cuts_rows
   box_columns: height_columns if columns_along_k else 64 // cuts_columns
   width_columns: wide if columns_along_k else narrow
   swizzle_columns: 128 if columns_along_k else 0 if narrow == 8 else 2 * narrow
@@ -128,13 +130,17 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // order of k, so every run gives the same bits. Compared with wgmma_splitk, sums need not travel through L2, and
 // nothing waits for a counter in memory.
 //
+// wgmma reads 32-bit operands in shared memory along K only, but rows of a product may also be in registers, which can be
+// loaded from anywhere; see wgmma_tf32. So a large A or B that runs along M or N is not transposed. Here, lanes load 4
+// bytes at a time, two of which share a bank: memory is slower.
+//
 // In e4m3, sums are promoted to float every 128 products, as in wgmma_fp8; e4m3_fast leaves them in the tensor cores.
 //
 // Bound by memory where C is narrow, by L2 where tiles are small, and where the problem is small by the time that a
 // launch and the first stage take.
 
-#define A_ALONG_K (!TRANS_A || sizeof(TA) == 4)
-#define B_ALONG_K (TRANS_B || sizeof(TB) == 4)
+#define A_ALONG_K (!TRANS_A || sizeof(TA) == 4 && SWAP)
+#define B_ALONG_K (TRANS_B || sizeof(TB) == 4 && !SWAP)
 #define ROWS_ALONG_K (SWAP ? B_ALONG_K : A_ALONG_K)
 #define COLUMNS_ALONG_K (SWAP ? A_ALONG_K : B_ALONG_K)
 #define WARPGROUPS (BM / 64)
@@ -142,7 +148,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 #include "main_loop.cuh"
 #include "pad.cuh"
 
-constexpr bool kTurnsA = sizeof(TA) == 4 && TRANS_A, kTurnsB = sizeof(TB) == 4 && !TRANS_B;  // so that they run along K
+constexpr bool kTurnsA = sizeof(TA) == 4 && TRANS_A && SWAP, kTurnsB = sizeof(TB) == 4 && !TRANS_B && !SWAP;
+constexpr bool kThroughRegisters = sizeof(TA) == 4 && !(ROWS_ALONG_K);
+constexpr int kReaders = kThroughRegisters ? 4 * kGroups : kGroups;  // that release a stage: warps or groups
 constexpr int kOwners = CLUSTER_K < BN / 8 ? CLUSTER_K : BN / 8;  // blocks that add up and store columns of a tile
 constexpr int kStored = BN / kOwners, kOwned = kStored / 8;       // columns of an owner, and blocks of 8 of them
 constexpr int kSharedBytes = STAGES * (kStageBytes + 16) + (CLUSTER_K > 1 ? 4 * BM * BN * CLUSTER_K / kOwners : 0);
@@ -269,6 +277,38 @@ __device__ void exchange(const float (&sum)[BN / 2], float (&total)[kStored / 2]
         }
 }
 
+// Like multiply_stages, with rows that come from a tile that runs along M or N, through registers. The rows of the next
+// eight k are loaded while the products of these are computed.
+template <typename BLOCK, typename RING>
+__device__ void multiply_from_registers(const RING& ring, Place& place, int steps, int group, int fetcher,
+                                        float (&sum)[BN / 2]) {
+    const int warp = threadIdx.x % 128 / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const int chunk = group * kChunkBytes + warp / 2 * (kDepth * kRowBytes);  // 32 rows of the product
+    const int from = chunk + t * kRowBytes + ((warp % 2 * 4 + g / 4) ^ t) * 16 + g % 4 * 4;  // row g and k = t of the warp
+    unsigned rows[2][4];
+    int last = 0;  // the previous stage
+    for (int step = 0; step < steps; ++step, place.advance()) {
+        await(ring.filled(place.stage), place.parity);
+        const unsigned tile = ring.a(place.stage) + from;
+        const uint64_t columns = TileB::describe(ring.b(place.stage), 0);
+#pragma unroll
+        for (int i = 0; i < kSteps; ++i) {
+#pragma unroll
+            for (int j = 0; j < 4; ++j)  // row g + 8 is two parts further, k = t + 4 four rows
+                rows[i % 2][j] = load_shared((tile ^ (j % 2 * 32 + j / 2 * 64)) + i * kBlockBytes + j / 2 * (4 * kRowBytes));
+            begin_products();
+            multiply_add<BN>(sum, rows[i % 2], columns + i * TileB::STEP, step > 0 || i > 0);
+            commit_products();
+            wait_for_products<1>();
+            if (step > 0 && i == 0) BLOCK::release(ring.emptied(last), fetcher);
+        }
+        last = place.stage;
+    }
+    wait_for_products<0>();
+    BLOCK::release(ring.emptied(last), fetcher);
+    meet_group(group);  // boxes of C take the place of tiles
+}
+
 extern "C" __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     pad(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace,
         const __grid_constant__ Maps<5> maps) {
@@ -292,7 +332,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) __cluster_dims__(CLUSTER_M 
     const Sources<kTurnsA, kTurnsB> sources(M, N, K);
     const CUtensorMap *const map_a = sources.map_a(maps.map, 2), *const map_b = sources.map_b(maps.map, 2);
     if (threadIdx.x == kFetcher) prefetch(map_a), prefetch(map_b);
-    if (threadIdx.x == 0) ring.initialize_barriers(Block::SHARERS * kGroups);
+    if (threadIdx.x == 0) ring.initialize_barriers(Block::SHARERS * kReaders);
     __syncthreads();
     Block::meet();
     start_next_launch();
@@ -311,7 +351,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks) __cluster_dims__(CLUSTER_M 
     }
 
     float sum[kParts][BN / 2];
-    multiply_stages<Block>(ring, place, end - begin, group, block.find_fetcher(thread), sum);
+    const int fetcher = block.find_fetcher(kThroughRegisters ? thread % 32 : thread);
+    if constexpr (kThroughRegisters) multiply_from_registers<Block>(ring, place, end - begin, group, fetcher, sum[0]);
+    else multiply_stages<Block>(ring, place, end - begin, group, fetcher, sum);
     float total[kStored / 2];
     if (CLUSTER_K == 1) {
 #pragma unroll

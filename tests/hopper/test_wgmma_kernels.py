@@ -113,6 +113,10 @@ WAVE_TF32_CASES = [
     ("BM=64 BN=64 STAGES=4 SWAP=1", "nt", (66, 75, 39), 0.0),
     ("BM=64 BN=96 STAGES=4 CLUSTER_K=2 SWAP=1", "nt", (97, 71, 70), -0.5),
     ("BM=64 BN=16 STAGES=4", "nt", (66, 33, 39), 0.0),
+    ("BM=128 BN=24 STAGES=4 SWAP=1", "nn", (21, 260, 70), -0.5),  # B through registers
+    ("BM=64 BN=48 STAGES=4 CLUSTER_N=2 CLUSTER_K=2 SWAP=1", "tn", (45, 259, 70), 0.0),
+    ("BM=128 BN=32 STAGES=4 CLUSTER_N=8", "tt", (260, 220, 40), -0.5),  # A through registers
+    ("BM=64 BN=160 STAGES=4 CLUSTER_M=2", "tn", (131, 160, 36), 0.0),
 ]
 TF32_CASES = [
     ("BM=128 BN=128 STAGES=3 CLUSTER_M=2 CLUSTER_N=1", "nn", -0.5),
