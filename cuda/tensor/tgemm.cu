@@ -10,12 +10,12 @@ let:
   lines: min(M, N)
   wide: 128 // BYTES                    # elements of a row of a tile in shared memory
   clustered: SMS * 10 // 11             # SMs on which clusters of four and eight fit
-  inputs: (M * K + K * N) * BYTES // 1024     # KB
+  size_a: M * K * BYTES // 1024         # KB
+  size_b: K * N * BYTES // 1024
+  inputs: size_a + size_b
   outputs: M * N * BYTES_C // 1024
-  turned_a: BYTES == 4 and TRANS_A      # 32-bit operands that run along M or N are transposed
-  turned_b: BYTES == 4 and not TRANS_B
-  copied_a: M * K * BYTES // 1024 if turned_a or lda * BYTES % 16 != 0 else 0  # KB
-  copied_b: K * N * BYTES // 1024 if turned_b or ldb * BYTES % 16 != 0 else 0
+  copied_a: size_a if lda * BYTES % 16 != 0 else 0
+  copied_b: size_b if ldb * BYTES % 16 != 0 else 0
   copied: copied_a + copied_b
   padded: 1 if copied > 0 else 0
   halves: BYTES == 2             # operands of 16 bits
@@ -102,7 +102,10 @@ estimates:                      # in ps
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     ends: (1000 * join if cluster > 1 else 0) + (1000 * end if CLUSTER_K > 1 else 0)
     store: waves * BN * (box if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
-    time: 1000 * start + main + store + ends + out * outputs + padded * 1000 * pad + copy * copied
+    turned_a: size_a if BYTES == 4 and TRANS_A and SWAP else copied_a      # transposed, or copied
+    turned_b: size_b if BYTES == 4 and not TRANS_B and not SWAP else copied_b
+    copies: turned_a + turned_b
+    time: 1000 * start + main + store + ends + out * outputs + (1000 * pad if copies > 0 else 0) + copy * copies
   wgmma_cluster: &persistent
     cluster: CLUSTER_M * CLUSTER_N
     tiles: cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N)            # of a cluster
@@ -124,7 +127,7 @@ estimates:                      # in ps
     fetched: min(tiles, SMS // cluster) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
     step: max(latency, max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
-    copies: 1000 * pad + copy * copied_b if TRANS_A and not TRANS_B else 0
+    copies: 1000 * pad + copy * size_b if TRANS_A and not TRANS_B else 0
     ends: (1000 * join if cluster > 1 else 0) + 1000 * end + (waves * BN * loose if N * BYTES_C % 16 != 0 else 0)
     time: 1000 * start + main + ends + out * outputs + copies
   wgmma_splitk:
@@ -337,6 +340,7 @@ pick:                           # by the model that is explained below
   - when: BYTES == 4 and M < N and lines <= 64
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 1}
@@ -345,6 +349,7 @@ pick:                           # by the model that is explained below
   - when: BYTES == 4 and M >= N and lines <= 64
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 0}
+      - wgmma_wave: {BM: 64, BN: 16, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 16, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4], SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 32, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4], SWAP: 0}
@@ -352,18 +357,17 @@ pick:                           # by the model that is explained below
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2], SWAP: 0}
   - when: BYTES == 4 and lines > 64 and large <= 2 * SMS
     candidates:
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 96, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: 2, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 192, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
-      - wgmma_wave: {BM: 128, BN: [64, 96], STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 4, 8], SWAP: [0, 1]}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 64, BN: 96, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 2, CLUSTER_N: 2, CLUSTER_K: 2, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: [1, 2], CLUSTER_N: [1, 2], CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 192, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_tf32: {BM: 128, BN: [128, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
   - when: BYTES == 4 and large > 2 * SMS
     candidates:
@@ -388,7 +392,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      time = start
 //           + waves of blocks * (wave + steps along K * step)          but at least dram * KB of A, B and C
 //           + store * columns of a tile + out * KB of C
-//           + pad and copy * KB copied                                 where TMA or wgmma cannot take an operand
+//           + pad and copy * KB copied                                 where TMA or wgmma cannot take an operand as it is
 //
 //      step = the longest of latency, products on the tensor cores, bytes that an SM writes to its shared memory, and
 //             KB that all SMs fetch from L2, which are fewer with larger tiles and clusters
