@@ -89,16 +89,20 @@ class _Groups(Products):
         if len(of_b) == len(origins):
             return self._explain_b(of_b)
         first = origins[0]
+        row = self._locate(first.row)
         if first.c != first.row and first.a == first.row:
-            words = f"the C that beta multiplies was read from row {first.c} on instead of row {first.row}"
+            words = f"{row} got beta times {self._locate(first.c)} of C"
             return first.group, "C of other group", f"{words}: {_ADVICE}"
-        slices = self.problem.slices
         if first.b == first.group:
-            begin = slices[first.group].rows["A"]
-            place = f"from row {begin + first.a - first.row} on instead of row {begin}"
-            return first.group, "A of other group", f"the A of group {first.group} was read {place}: {_ADVICE}"
-        words = f"row {first.row} of C, which belongs to group {first.group}, holds row {first.a} of group {first.b}"
+            words = f"{row} was computed from {self._locate(first.a)} of A"
+            return first.group, "A of other group", f"{words}: {_ADVICE}"
+        words = f"{row} was computed from {self._locate(first.a)} of A and the B of group {first.b}"
+        if find_products(self.problem, np.array([first.a]))[0][0] == first.b:
+            words = f"{row} holds {self._locate(first.a)}"
         return first.group, "other group", f"{words}: {_ADVICE}"
+
+    def _locate(self, row: int) -> str:
+        return self.problem.locate_row("C", row)
 
     def _explain_b(self, origins: list[_Origin]) -> _Cause:
         """Describe rows that were multiplied with the B of other groups."""
