@@ -105,6 +105,29 @@ def test_the_last_rows_of_groups_are_named():
     assert "the last 2 rows of each group were never written" in check.message
 
 
+@pytest.mark.parametrize("beta", [0.0, -0.5])
+@pytest.mark.parametrize(
+    ("left", "words", "places"),
+    [
+        ((16, 0, 16, 16), "in groups of more than 16 rows, those from row 16 on were never written", {"grid"}),
+        ((20, 0, 13, 0), "row 13 of group 2 and all rows after it were never written", {"grid"}),
+        ((20, 0, 16, 21), "the last 3 rows of group 3 were never written", {"grid"}),
+        ((20, 0, 13, 24), "the last 3 rows of group 2 were never written", {"grid", "guard"}),
+        ((19, 0, 15, 23), "the last row of each group was never written", {"guard"}),
+        ((18, 0, 13, 24), "the last rows of groups 0 and 2 were never written", {"grid", "guard"}),
+    ],
+)
+def test_rows_for_which_the_grid_has_no_tiles_are_not_blamed_on_a_guard(beta, left, words, places):
+    made = make_reference(SMALL, "ints", 1, SMALL.alpha, beta)
+    before = made.operands["C"] if beta else np.full((60, 24), np.nan, np.float32)
+    wrong = made.expected.astype(np.float32)
+    for first, end, rows in zip(SMALL.offsets, SMALL.offsets[1:], left, strict=False):
+        wrong[first + rows : end] = before[first + rows : end]
+    check = made.check_exact(wrong)
+    assert words in check.message and "outside" not in check.message
+    assert {each for each in ("grid", "guard") if f"at the {each}" in check.message} == places
+
+
 def test_real_numbers_have_the_same_causes():
     made = make_reference(SMALL, "uniform", 1, SMALL.alpha, 0.0)
     assert made.check_rounding(compute(made)).ok
