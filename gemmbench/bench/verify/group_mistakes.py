@@ -64,7 +64,7 @@ class _Groups(Products):
         counts = {int(number): int((group == number).sum()) for number in np.unique(group)}
         left = {number: slices[number].M - count for number, count in counts.items()}
         if not any(left.values()):
-            return group[0], PRODUCT_NEVER_WRITTEN, f"{_list_groups(list(counts))} never written: {_GRID_ADVICE}"
+            return int(group[0]), PRODUCT_NEVER_WRITTEN, f"{_list_groups(list(counts))} never written: {_GRID_ADVICE}"
         if any(left[number] != row[group == number].min() for number in counts):
             return None
         return self._explain_last_rows(counts, left)
