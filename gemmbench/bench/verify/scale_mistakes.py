@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -53,14 +54,13 @@ class _Probe:
             for cause, words, scales in reads:
                 if self._fits(self._sums, scales * own):
                     yield cause, words.format(f"the scale of {name}", f"scale of {name}")
-        for one in of_a:
-            for other in of_b:
-                if self._fits(self._sums, one.scales * other.scales):
-                    first = one.words.format("the scale of A", "scale of A")
-                    if one.words == other.words:
-                        yield one.cause, one.words.format("each scale of A and B", "scales of A and B")
-                    else:
-                        yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
+        for one, other in sorted(product(of_a, of_b), key=lambda pair: pair[0].words != pair[1].words):
+            if self._fits(self._sums, one.scales * other.scales):
+                first = one.words.format("the scale of A", "scale of A")
+                if one.words == other.words:
+                    yield one.cause, one.words.format("each scale of A and B", "scales of A and B")
+                else:
+                    yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
         for name, kind in _ROUNDED_SUMS:
             yield from self._list_roundings(name, kind.store)
 

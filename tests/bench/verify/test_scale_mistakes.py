@@ -97,6 +97,18 @@ def to_bf16(values):
             "the scale of A was rounded to a power of two",
         ),
         (
+            TENSOR,
+            {"change_a": lambda a: np.exp2(np.floor(np.log2(a))), "change_b": lambda b: np.exp2(np.floor(np.log2(b)))},
+            "exponent of scale",
+            "only the exponent of each scale of A and B was used",
+        ),
+        (
+            TENSOR,
+            {"change_a": lambda a: np.exp2(np.rint(np.log2(a))), "change_b": lambda b: np.exp2(np.rint(np.log2(b)))},
+            "exponent of scale",
+            "each scale of A and B was rounded to a power of two",
+        ),
+        (
             ROWS,
             {"change_b": lambda b: b.astype(ml_dtypes.float8_e5m2).astype(np.float32)},
             "rounded scale",
