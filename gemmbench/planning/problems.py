@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 import re
@@ -211,6 +212,23 @@ class Problem:
     def list_moves(self, one: Slice) -> dict[str, int]:
         """Return the bytes from the start of each operand to the start of a product in it."""
         return {operand.name: one.rows[operand.name] * operand.row_bytes for operand in self.operands}
+
+    @property
+    def product_name(self) -> str:
+        """What one of several products is called: `group` or `product`."""
+        return "group" if self.groups else "product"
+
+    def locate_row(self, operand: str, row: int) -> str:
+        """Name a stored row of A, B, C or D: `row 3`, or `row 3 of group 5`, or of a batch, `row 3 of product 5`.
+
+        A row after the end is counted as one of the last product that has rows.
+        """
+        if len(self.slices) == 1:
+            return f"row {row:,}"
+        filled = [number for number, one in enumerate(self.slices) if one.M or operand == "B"]
+        at = bisect.bisect_right(filled, row, key=lambda number: self.slices[number].rows[operand]) - 1
+        number = filled[at]
+        return f"row {row - self.slices[number].rows[operand]:,} of {self.product_name} {number}"
 
     @property
     def offsets(self) -> list[int]:

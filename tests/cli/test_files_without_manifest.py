@@ -71,6 +71,17 @@ OF_TYPE = (
 )
 OF_TYPE = OF_TYPE.replace("typedef struct", "template <class T> struct Matrix")
 FLAGS = PLAIN.replace("ARGS", f"{SIZES}, bool longer, bool right").replace("i < inner", "i < inner + longer - !right")
+NARROW = """
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+__global__ void mm(const TA* A, const TB* B, TC* C, int M, int N, int K) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || col >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += float(A[row * K + k]) * float(B[k * N + col]);
+    C[row * N + col] = TC(sum);
+}
+"""
 FLOATS = SIZES.replace("const ", "")
 WRONG = """
 __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
@@ -545,8 +556,12 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
         (PLAIN.replace("ARGS", SIZES.replace("float*", "int*")), "multiplies int matrices"),
         (PLAIN.replace("ARGS", SIZES.replace("float*", "signed char*")), "multiplies 8-bit integers (`char* x`)"),
         (
-            PLAIN.replace("ARGS", SIZES.replace("float*", "__nv_fp8_e4m3*")),
-            "multiplies 8-bit floats (`e4m3* x`), which are not found by trying",
+            PLAIN.replace("ARGS", f"const __nv_fp8_e4m3* x, {SIZES.partition(', ')[2]}, const float* scale_a"),
+            "takes scales (`scale_a`) of 8-bit floats, which trying does not fill",
+        ),
+        (
+            NARROW.replace("TA", "__nv_fp8_e4m3").replace("TB", "__nv_fp8_e5m2").replace("TC", "__nv_bfloat16"),
+            "multiplies e4m3 by e5m2 into bfloat16, for which there is no precision",
         ),
         (
             PLAIN.replace("ARGS", f"{SIZES}, const int* offsets"),
@@ -569,6 +584,25 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
 def test_a_file_that_cannot_be_tried_is_refused_with_the_reason(verify, body, reason):
     said = verify(body)
     assert (said.code, reason in said.err) == (2, True), said.err
+
+
+@pytest.mark.parametrize(
+    ("types", "precision"),
+    [
+        (("__nv_fp8_e4m3", "__nv_fp8_e4m3", "__nv_bfloat16"), "e4m3"),
+        (("__nv_fp8_e5m2", "__nv_fp8_e4m3", "__nv_bfloat16"), "e5m2"),
+        (("__nv_bfloat16", "__nv_bfloat16", "__nv_bfloat16"), "bf16"),
+        (("__nv_bfloat16", "__nv_bfloat16", "float"), "bf16_f32"),
+    ],
+)
+def test_the_precision_follows_from_the_types_of_a_b_and_c(verify, types, precision):
+    body = NARROW
+    for name, kind in zip(("TA", "TB", "TC"), types, strict=True):
+        body = body.replace(name, kind)
+    said = verify(body, "--no-watch", "--sizes", "33x65x40")
+    assert said.code == 0 and "found the arguments of mm by trying" in said.err, said.err
+    wrong = verify(body.replace("k < K", "k < K - 1"), "--no-watch", "--sizes", "33x65x40")
+    assert wrong.code != 0 and f"nn {precision}" in wrong.out + wrong.err, wrong.err
 
 
 BY_COLUMNS = """

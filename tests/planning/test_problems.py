@@ -102,6 +102,18 @@ def test_groups_have_rows_of_a_and_c_and_a_b_each():
     assert groups.key != make_problem(Groups((3, 0, 5), 4, 7), "nt", "f32", 1.5, epilogue=groups.epilogue).key
 
 
+def test_a_row_of_several_products_is_located_in_its_own():
+    groups = Problem(8, 4, 7, "nt", groups=(5, 0, 3))
+    assert [groups.locate_row("C", row) for row in (4, 5, 8)] == [
+        "row 4 of group 0",
+        "row 0 of group 2",
+        "row 3 of group 2",
+    ]
+    assert groups.locate_row("B", 5) == "row 1 of group 1"
+    assert Problem(5, 4, 7, count=3).locate_row("B", 15) == "row 1 of product 2"
+    assert Problem(5000, 4, 7).locate_row("A", 4999) == "row 4,999"
+
+
 def test_the_rows_of_many_groups_are_not_listed_where_a_problem_is_shown():
     few, equal, uneven = (make_problem(Groups(rows, 4, 7), "nn", "f32") for rows in ((5, 0), (2,) * 9, (1, 8, 0, 3, 4)))
     assert [str(each) for each in (few, equal, uneven)] == [

@@ -30,11 +30,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Operand:
-    """A region of memory: its name, bytes per element, and rows and columns if it is a row-major matrix."""
+    """A region of memory: its name and bytes per element, and if it holds row-major matrices, how their rows are named.
+
+    `columns` is the number of elements from one row to the next. `shape` is "" if there are several matrices.
+    """
 
     name: str
     element: int
-    shape: tuple[int, int] | None = None
+    columns: int = 0
+    shape: str = ""
+    locate_row: Callable[[int], str] = "row {:,}".format
 
 
 _PAGE = 4096
@@ -81,18 +86,17 @@ class _Fault:
         """The element in words, such as `element 3,350, 1 past the last (row 67, column 0 of 67 x 50)`."""
         number, count = self["element"], self["elements"]
         how = f", {number - count + 1:,} past the last" if number >= count else ", before the first" * (number < 0)
-        if self.operand.shape is None or number < 0:
+        if not self.operand.columns or number < 0:
             return f"element {number:,}{how}"
-        rows, columns = self.operand.shape
-        return f"element {number:,}{how} ({self.matrix_place} of {rows:,} x {columns:,})"
+        return f"element {number:,}{how} ({self.matrix_place}{self.operand.shape and f' of {self.operand.shape}'})"
 
     @property
     def matrix_place(self) -> str:
-        """The position of the element: `row 67, column 0` in a matrix, otherwise its number."""
-        if self.operand.shape is None:
+        """The position of the element: `row 3 of group 5, column 0` in a matrix, otherwise its number."""
+        if not self.operand.columns:
             return f"element {self['element']:,}"
-        row, column = divmod(self["element"], self.operand.shape[1])
-        return f"row {row:,}, column {column:,}"
+        row, column = divmod(self["element"], self.operand.columns)
+        return f"{self.operand.locate_row(row)}, column {column:,}"
 
 
 def _write_triple(values: Sequence[int]) -> str:
@@ -146,7 +150,7 @@ def _describe_race(fault: _Fault) -> str:
     verbs = {True: "writes", False: "reads"}
     places = str(fault.at) if fault.at == fault.other else f"{fault.other} and {fault.at}"
     element = f"element {fault['element']:,}"
-    if fault.operand.shape:
+    if fault.operand.columns:
         element += f" ({fault.matrix_place})"
     return (
         f"{places}: race on {fault.operand.name}, {why}: {others} {verbs[fault['other_writes']]} {element} at line "
@@ -182,7 +186,7 @@ def _describe_stuck(fault: _Fault) -> str:
 
 def _describe_unwritten(fault: _Fault) -> str:
     count = f"{fault['missing']:,} of the {fault['elements']:,} elements of {fault.operand.name}"
-    where = "in " * bool(fault.operand.shape) + fault.matrix_place
+    where = "in " * bool(fault.operand.columns) + fault.matrix_place
     return f"{count} are never written, the first {where}"
 
 

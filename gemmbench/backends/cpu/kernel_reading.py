@@ -54,6 +54,7 @@ from gemmbench.planning.drafts.scanning import evaluate as evaluate_constant
 from gemmbench.planning.drafts.scanning import hide_comments, read_constants
 from gemmbench.planning.files import display_path, follow_links
 from gemmbench.planning.manifests.variant import Code, Variant
+from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2
 
 _LARGEST_FIXED, _MOST_FIXED, _MOST_PRODUCTS = 8192, 4, 1 << 30
 """Limits on the sizes tried from a kernel's text: the largest size, the number of sizes, and the largest M N K."""
@@ -62,6 +63,9 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("float", "float2", "float4", "void"), np.dtype(np.float32)),
     **dict.fromkeys(("double", "double2"), np.dtype(np.float64)),
     **dict.fromkeys(("half", "half2"), np.dtype(np.float16)),
+    **dict.fromkeys(("bfloat16", "bfloat162"), BFLOAT16.numpy_type()),
+    "e4m3": E4M3.numpy_type(),
+    "e5m2": E5M2.numpy_type(),
 }
 Sizes = Mapping[str, float]
 

@@ -119,7 +119,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         known.add(kernel.symbol)
         try:
             reading, found = _search(file, kernel)
-            file = reading.file
+            file, manifest = reading.file, write_manifest(reading, found)
         except _NoneRight as fault:
             attempts = attempts or list(fault.attempts)
             reasons.append(f"{kernel.symbol} {fault}")
@@ -134,7 +134,6 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             is_sentence = isinstance(fault, Undecidable)
             reasons.append(f"{kernel.symbol} ({place}) {line}" if is_sentence else f"{kernel.symbol}: {line}")
             continue
-        manifest = write_manifest(reading, found)
         others = tuple(dict.fromkeys(each.symbol for each in file.signatures.kernels if each.symbol != kernel.symbol))
         seconds = time.perf_counter() - started
         sizes = list_sizes(reading, found)
@@ -339,12 +338,12 @@ class _Search:
                 found = each.found
                 if each.right < _MOSTLY_RIGHT:
                     found = replace(found, storage=("nn", "row"))
-                results = list[TriedResult]()
-                if each.ending == Ending.COMPLETE:
-                    results = trials.collect(found, each.shapes)
-                    found.reads_c = trials.needs_c(found, each.shapes[0])
-                found.multiples = self.reading.list_tile_multiples(found.roles) if not found.fixed else {}
                 with contextlib.suppress(Undecidable):
+                    results = list[TriedResult]()
+                    if each.ending == Ending.COMPLETE:
+                        results = trials.collect(found, each.shapes)
+                        found.reads_c = trials.needs_c(found, each.shapes[0])
+                    found.multiples = self.reading.list_tile_multiples(found.roles) if not found.fixed else {}
                     text, arguments = write_manifest(self.reading, found), ", ".join(write_call(self.reading, found))
                     attempt = Attempt(
                         text,
@@ -439,7 +438,7 @@ class _Trials:
     def open(self, shape: Shape, roles: Mapping[int, str]) -> tuple[TrialProblem, TrialProcess]:
         slots = self._reading.slots
         types = {role: NUMPY_TYPES[slots[number].type] for number, role in roles.items() if role in ("A", "B", "C")}
-        key = shape, *sorted((name, kind.str) for name, kind in types.items())
+        key = shape, *sorted((name, kind.name) for name, kind in types.items())
         if key not in self._opened:
             problem = TrialProblem(shape, types)
             self._opened[key] = problem, TrialProcess(self._reading.program, problem)

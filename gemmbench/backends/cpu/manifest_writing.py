@@ -34,10 +34,10 @@ from gemmbench.planning.drafts.roles import (
 )
 from gemmbench.planning.files import follow_links
 from gemmbench.planning.manifests.expressions import parse
+from gemmbench.planning.precisions import PRECISIONS
 
 _CONVERSIONS = {"unsigned", "long", "size_t", "short", "ushort", "bool", "char", "uchar"}
 _ZEROS = "8 * M * N"
-_PRECISIONS = {"float32": "f32", "float64": "f64"}
 _FLIPPED = {"n": "t", "t": "n"}
 _SAMPLES = ((512, 1024, 256), (1536, 768, 512), (1000, 700, 300), (130, 260, 70))
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -122,15 +122,17 @@ def _list_roles(found: Found) -> list[str]:
 
 
 def find_precision(reading: KernelReading, found: Found) -> str:
-    kinds = {
-        role: NUMPY_TYPES[slot.type].name
-        for slot, role in zip(reading.slots, _list_roles(found), strict=True)
-        if role in "ABC"
-    }
+    """Return the first precision that stores A, B and C like a kernel. Raises Undecidable if there is none."""
+    types = {role: slot.type for slot, role in zip(reading.slots, _list_roles(found), strict=True) if role in "ABC"}
+    kinds = {role: NUMPY_TYPES[kind].name for role, kind in types.items()}
     if kinds["A"] == "float16":
         sums_in_float = re.search(r"\bfloat\s+\w+\s*(?:=|\[)", reading.body) is not None
         return "f16_f32" if kinds["C"] == "float32" else "f16" if sums_in_float else "f16_f16"
-    return _PRECISIONS[kinds["A"]]
+    for name, each in PRECISIONS.items():
+        stored = [storage.numpy_type().name for storage in (each.a, each.b, each.c)]
+        if not each.scales and stored == [kinds[role] for role in "ABC"]:
+            return name
+    raise Undecidable(f"multiplies {types['A']} by {types['B']} into {types['C']}, for which there is no precision")
 
 
 def _write_requirements(reading: KernelReading, found: Found) -> list[str]:

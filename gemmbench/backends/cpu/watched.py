@@ -16,6 +16,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -233,25 +234,25 @@ def _element_bytes(problem: Problem, name: str) -> int:
     return problem.storage(name).numpy_type().itemsize
 
 
-def _find_shape(problem: Problem, name: str) -> tuple[int, int]:
-    """Return the number of rows of an operand, and of elements from one to the next."""
-    return problem.stored_shape(name)[0], problem.leading(name)
-
-
 def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
     """Return the memory regions in the order in which the runtime numbers them."""
     problem = plan.launched
-    is_row_major = not plan.variant.call.column_major and problem.count == 1
-    operands = [
-        Operand(name, _element_bytes(problem, name), _find_shape(problem, name) if is_row_major else None)
-        for name in "ABC"
-    ]
+    operands = [_describe_matrix(plan, name) for name in "ABC"]
     operands += [Operand(name, _element_bytes(problem, "C")) for name in ("bias", "residual")]
     operands += [Operand("scale", _SCALE), Operand("the workspace", _WORKSPACE_ELEMENT), Operand(OFFSETS, 4)]
     operands += [Operand(name, 4) for name in SCALED]
-    operands.append(Operand("D", _element_bytes(problem, "C"), _find_shape(problem, "D") if is_row_major else None))
+    operands.append(_describe_matrix(plan, "D"))
     shared = _element_bytes(problem, "A")
     return [*operands, Operand("dynamic shared memory", shared), *(Operand(each.name, shared) for each in arrays)]
+
+
+def _describe_matrix(plan: Plan, name: str) -> Operand:
+    problem = plan.launched
+    element, columns = _element_bytes(problem, name), problem.leading(name)
+    if plan.variant.call.column_major:
+        return Operand(name, element)
+    shape = "" if len(problem.slices) > 1 else f"{problem.stored_shape(name)[0]:,} x {columns:,}"
+    return Operand(name, element, columns, shape, partial(problem.locate_row, name))
 
 
 _ELF_HEADER = struct.Struct("<40xQ10xHHH")

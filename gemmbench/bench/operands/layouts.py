@@ -42,7 +42,7 @@ class SetLayout(Protocol):
         """Return the positions of these elements in the second input, counted in elements."""
 
     def name_row(self, row: int) -> str:
-        """Name a row of the result, such as `row 3 of C of product 2`."""
+        """Name a row of the result, such as `row 3 of product 2 of C`."""
 
     def empty_result(self) -> np.ndarray:
         """Return an empty host array for the result, with the rows of all products stacked."""
@@ -96,9 +96,8 @@ class GemmLayout:
 
     def name_row(self, row: int) -> str:
         """See SetLayout."""
-        (product,), (inside,) = find_products(self.problem, np.array([row]))
-        several = f" of product {product}" if len(self.problem.slices) > 1 else ""
-        return f"row {inside} of {self.problem.result.name}{several}"
+        name = self.problem.result.name
+        return f"{self.problem.locate_row(name, row)} of {name}"
 
     def empty_result(self) -> np.ndarray:
         """See SetLayout."""

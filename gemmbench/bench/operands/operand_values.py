@@ -69,7 +69,8 @@ def make_scaled_operands(problem: Problem, seed: int) -> Operands:
     """Return operands of a precision with scales that only its scales round, read-only.
 
     A and B are integers of full significands. Their sums fill the bits of the accumulator without exceeding them, so
-    that they have more bits than C. Scales have full significands too.
+    that they have more bits than C. Scales have full significands too. They are so far from 1, and their products
+    too, that a scale that is ignored differs from one of which only the exponent is used.
     """
     scales, precision = problem.precision.scales, problem.precision
     assert scales is not None
@@ -87,10 +88,15 @@ def make_scaled_operands(problem: Problem, seed: int) -> Operands:
         values *= rng.random(old.shape, dtype=np.float32) < density
         operands[name] = values.astype(old.dtype)
         operands[name].flags.writeable = False
+    for name, factor in _FACTORS.items():
+        operands[name] = (operands[name] * factor).astype(operands[name].dtype)
+        operands[name].flags.writeable = False
     return operands
 
 
 _MOST_DEVIATIONS = 6
+_FACTORS = {"scale_a": 32, "scale_b": 1 / 4, "C": 8}
+"""What multiplies scales between 1/2 and 2, and C, so that products keep their size beside it."""
 _TRANSPARENT = 48
 """The usual sum of transparent operands in a precision of few exact bits."""
 

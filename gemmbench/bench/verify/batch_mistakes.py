@@ -36,7 +36,7 @@ def explain_batch(wrong: WrongResult) -> tuple[str, Diagnosis]:
 
 def describe_in_batch(wrong: WrongResult, number: int, diagnosis: Diagnosis) -> str:
     """Write a sentence about a wrong result of several products whose product `number` shows this cause."""
-    batch, name = Products(wrong), "group" if wrong.problem.groups else "product"
+    batch, name = Products(wrong), wrong.problem.product_name
     count = f"{len(batch.products)} of {len(wrong.problem.slices)} {name}s wrong"
     return f"{count}; {name} {number}: {describe(batch.take(number), diagnosis)}"
 

@@ -228,7 +228,7 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
         return finish.follow(names, sums, {name: changed})
 
     flat, (product, inside) = stored.astype(np.float64).reshape(-1), find_products(problem, finish.rows)
-    several, kind = len(problem.slices) > 1, "group" if problem.groups else "product"
+    several, kind = len(problem.slices) > 1, problem.product_name
     if step.part == "row":
         along = flat[np.minimum(product * problem.N + inside, flat.size - 1)]
         yield _Mistake(f"{name} along M", f"{name} was added along M instead of N", compute(along[:, None]))

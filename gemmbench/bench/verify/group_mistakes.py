@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,19 +18,20 @@ _ROWS, _COLUMNS, _LEAST = 64, 8, 4
 _MOST_TERMS = 1 << 27
 """The most products that are computed to find out where a row came from."""
 _ADVICE = "look at how a block finds its group, and at what begins at offsets[group]"
+_GRID_ADVICE = "look at the grid, at how a block finds its group, and at what begins at offsets[group]"
 _ROWS_ADVICE = "look at the guard on the rows of a group, and at tiles with rows of several groups"
 
 
 def explain_groups(wrong: WrongResult) -> tuple[str, Diagnosis]:
     """Describe a wrong result of groups, and return its most likely cause."""
     groups = _Groups(wrong)
-    found = groups.find_unwritten() or groups.find_origin()
+    found = (unwritten := groups.find_unwritten()) or groups.find_origin()
     if found is None:
         number = groups.products[0]
         diagnosis = explain_product(groups.take(number))[1]
         return describe_in_batch(wrong, number, diagnosis), diagnosis
     number, cause, words = found
-    is_known = cause != PRODUCT_NEVER_WRITTEN
+    is_known = unwritten is None
     diagnosis = Diagnosis(cause, words, is_index_mistake=is_known, is_recomputed=is_known)
     return describe_in_batch(wrong, number, diagnosis), diagnosis
 
@@ -59,19 +61,39 @@ class _Groups(Products):
             return None
         lost = wrong.suspects  # of which those that were not compared are taken to be like the others
         slices, (group, row) = self.problem.slices, find_products(self.problem, lost)
-        numbers = [int(number) for number in np.unique(group)]
-        counts = {number: int((group == number).sum()) for number in numbers}
-        if all(counts[number] == slices[number].M for number in numbers):
-            return numbers[0], PRODUCT_NEVER_WRITTEN, f"{_list_groups(numbers)} never written: {_ADVICE}"
-        left = {number: slices[number].M - counts[number] for number in numbers}
-        at_end = all(left[number] == row[group == number].min() for number in numbers)
-        if at_end and len(set(counts.values())) == 1:
-            count = counts[numbers[0]]
-            rows = "the last row" if count == 1 else f"the last {count} rows"
-            each = "each group" if len(numbers) > 1 else f"group {numbers[0]}"
-            cause = f"{rows} of {each} {'was' if count == 1 else 'were'} never written"
-            return numbers[0], "last rows of groups", f"{cause}: look at the guard on the rows of a group"
-        return None
+        counts = {int(number): int((group == number).sum()) for number in np.unique(group)}
+        left = {number: slices[number].M - count for number, count in counts.items()}
+        if not any(left.values()):
+            return int(group[0]), PRODUCT_NEVER_WRITTEN, f"{_list_groups(list(counts))} never written: {_GRID_ADVICE}"
+        if any(left[number] != row[group == number].min() for number in counts):
+            return None
+        return self._explain_last_rows(counts, left)
+
+    def _explain_last_rows(self, counts: Mapping[int, int], left: Mapping[int, int]) -> _Cause:
+        """Describe groups of which so many last rows were never written, while so many before them are right.
+
+        A guard loses as many rows of each group. A grid with tiles for some rows of a group loses all after these, and
+        one with as many tiles as all rows together need loses the end of C, because each group begins a tile.
+        """
+        (first, *others), begin = counts, int(self.wrong.suspects[0])
+        filled = {number: rows for number, rows in enumerate(self.problem.groups) if rows}
+        least, most = max(left.values()), max(counts.values())
+        in_each = counts == {number: min(most, rows) for number, rows in filled.items()}
+        is_above = counts == {number: rows - least for number, rows in filled.items() if rows > least}
+        is_end = len(self.wrong.suspects) == self.problem.rows - begin
+        rows, verb = ("row", "was") if most == 1 else (f"{most} rows", "were")
+        if in_each or not others:
+            words = f"the last {rows} of {'each group' if others else f'group {first}'} {verb}"
+        elif is_above:
+            words = f"in groups of more than {least} rows, those from row {least} on were"
+        elif is_end:
+            words = f"{self._locate(begin)} and all rows after it were"
+        else:
+            words = f"the last rows of {_list_groups(list(counts))}"
+        is_grid = is_above or is_end
+        places = ["at the grid, which must have tiles for all rows of each group"] * (is_grid or not in_each)
+        places += ["at the guard on the rows of a group"] * (in_each or not is_grid)
+        return first, "last rows of groups", f"{words} never written: look {', and '.join(places)}"
 
     def _are_unwritten(self) -> bool:
         """Whether all wrong rows among those that were compared were never written."""
@@ -89,16 +111,20 @@ class _Groups(Products):
         if len(of_b) == len(origins):
             return self._explain_b(of_b)
         first = origins[0]
+        row = self._locate(first.row)
         if first.c != first.row and first.a == first.row:
-            words = f"the C that beta multiplies was read from row {first.c} on instead of row {first.row}"
+            words = f"{row} got beta times {self._locate(first.c)} of C"
             return first.group, "C of other group", f"{words}: {_ADVICE}"
-        slices = self.problem.slices
         if first.b == first.group:
-            begin = slices[first.group].rows["A"]
-            place = f"from row {begin + first.a - first.row} on instead of row {begin}"
-            return first.group, "A of other group", f"the A of group {first.group} was read {place}: {_ADVICE}"
-        words = f"row {first.row} of C, which belongs to group {first.group}, holds row {first.a} of group {first.b}"
+            words = f"{row} was computed from {self._locate(first.a)} of A"
+            return first.group, "A of other group", f"{words}: {_ADVICE}"
+        words = f"{row} was computed from {self._locate(first.a)} of A and the B of group {first.b}"
+        if find_products(self.problem, np.array([first.a]))[0][0] == first.b:
+            words = f"{row} holds {self._locate(first.a)}"
         return first.group, "other group", f"{words}: {_ADVICE}"
+
+    def _locate(self, row: int) -> str:
+        return self.problem.locate_row("C", row)
 
     def _explain_b(self, origins: list[_Origin]) -> _Cause:
         """Describe rows that were multiplied with the B of other groups."""

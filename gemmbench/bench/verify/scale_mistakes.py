@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.wrong_result import WrongResult
 from gemmbench.planning.precisions import BFLOAT16, FLOAT16, Scales, StorageType
 
-_FEWER_BITS = (("bf16", 8), ("TF32", 11), ("f8e4m3", 4))
+_FEWER_BITS = (("bf16", 8), ("TF32 or f16", 11), ("f8e4m3", 4), ("f8e5m2", 3))
 """What scales may be rounded to: a name, and the significand bits."""
+_MOSTLY = 0.9
+"""The share of elements that rounded sums must give to the last bit."""
 _ROUNDED_SUMS: tuple[tuple[str, StorageType], ...] = (("bf16", BFLOAT16), ("f16", FLOAT16))
 
 
@@ -51,14 +54,13 @@ class _Probe:
             for cause, words, scales in reads:
                 if self._fits(self._sums, scales * own):
                     yield cause, words.format(f"the scale of {name}", f"scale of {name}")
-        for one in of_a:
-            for other in of_b:
-                if self._fits(self._sums, one.scales * other.scales):
-                    first = one.words.format("the scale of A", "scale of A")
-                    if one.words == other.words:
-                        yield one.cause, one.words.format("each scale of A and B", "scales of A and B")
-                    else:
-                        yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
+        for one, other in sorted(product(of_a, of_b), key=lambda pair: pair[0].words != pair[1].words):
+            if self._fits(self._sums, one.scales * other.scales):
+                first = one.words.format("the scale of A", "scale of A")
+                if one.words == other.words:
+                    yield one.cause, one.words.format("each scale of A and B", "scales of A and B")
+                else:
+                    yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
         for name, kind in _ROUNDED_SUMS:
             yield from self._list_roundings(name, kind.store)
 
@@ -81,9 +83,9 @@ class _Probe:
             ("rounded sums", f"sums{every} were rounded to {name} before they were added", store(sums * a * b)),
             ("rounded sums", f"sums were kept in {name} from one block of products to the next", kept[:, None]),
         ):
-            if sample.matches(sample.apply_scalars(values.sum(axis=1))).all():
+            if self._agrees(sample.apply_scalars(values.sum(axis=1))):
                 yield cause, words
-        if sample.matches(store(alpha * whole) + sample.apply_scalars(np.zeros(len(whole)))).all():
+        if self._agrees(store(alpha * whole) + sample.apply_scalars(np.zeros(len(whole)))):
             yield "rounded sums", f"C was rounded to {name} before beta C was added"
 
     @property
@@ -111,6 +113,14 @@ class _Probe:
         size = np.abs(self.wrong.alpha * sums * scales).sum(axis=1)
         return bool(sample.matches(values, np.maximum(size, sample.scale)).all())
 
+    def _agrees(self, values: np.ndarray) -> bool:
+        """Return whether all elements match these rounded values, and most of them to the last bit.
+
+        A number that was rounded may lie in the middle between two values of C, both of which match it.
+        """
+        to_last_bit = self.wrong.problem.storage("C").store(values) == self.wrong.sample.got
+        return bool(self.wrong.sample.matches(values).all() and to_last_bit.mean() > _MOSTLY)
+
     def _find_own(self, name: str) -> np.ndarray:
         """Return the right scales of A or B."""
         sample = self.wrong.sample
@@ -121,9 +131,14 @@ class _Probe:
         """Yield what a kernel may have used instead of the scales of A or B."""
         own = self._find_own(name)
         yield _Read("scale ignored", "{} was ignored", np.ones_like(own))
-        powers = np.exp2(np.floor(np.log2(np.abs(own))))
-        yield _Read("exponent of scale", "only the exponent of {} was used", powers)
-        yield _Read("exponent of scale", "{} was rounded up to a power of two", np.exp2(np.ceil(np.log2(np.abs(own)))))
+        exponents = np.log2(np.abs(own))
+        for words, powers in (
+            ("only the exponent of {} was used", np.exp2(np.floor(exponents))),
+            ("{} was rounded up to a power of two", np.exp2(np.ceil(exponents))),
+            ("{} was rounded to a power of two", np.exp2(np.rint(exponents))),
+            ("{} was rounded to a power of two", _round(own, 1, np.rint)),
+        ):
+            yield _Read("exponent of scale", words, powers)
         for kind, bits in _FEWER_BITS:
             if bits > self.wrong.problem.storage("C").significand and (own == own[0, 0]).all():
                 continue  # C cannot tell which small error a single number has
@@ -132,6 +147,20 @@ class _Probe:
         yield _Read("inverse scale", "sums were divided by {} instead of multiplied", 1 / own)
         yield _Read("scale twice", "{} was applied twice", own * own)
         yield from self._list_moved(name)
+        yield from self._list_of_other(name)
+
+    def _list_of_other(self, name: str) -> Iterator[_Read]:
+        """Yield the scales of the other operand: its own, those at the index of this one, and at the same address."""
+        problem, operands, sample = self.wrong.problem, self.wrong.operands, self.wrong.sample
+        other, line = ("B", sample.i) if name == "A" else ("A", sample.j)
+        mine, others = (problem.operand(f"scale_{each.lower()}") for each in (name, other))
+        row, column = np.indices(mine.shape)
+        at = row * (mine.shape[1] + mine.padding) + column
+        memory = np.pad(operands[others.name], ((0, 0), (0, others.padding)), constant_values=np.nan).reshape(1, -1)
+        there = {mine.name: _take(memory, at.reshape(-1)).reshape(mine.shape)}
+        at_index, at_address = find_scales(problem, operands, other), find_scales(problem, there, name)
+        for scales in (self._find_own(other), _take(at_index, line).T, at_address[:, line].T):
+            yield _Read("scale of other operand", f"the scale of {other} was used for {name}", scales)
 
     def _list_moved(self, name: str) -> Iterator[_Read]:
         """Yield scales from other places."""
@@ -140,8 +169,10 @@ class _Probe:
         if steps > 1:
             for which, at in _list_neighbours(np.arange(steps), 1, steps):
                 words = f"each block along K was multiplied with the {{1}} of the {which} block"
-                yield _Read(f"scale of {which} block", words, own[:, at])
-            yield _Read("scale of first block", "every block along K got the {1} of the first", own[:, [0] * steps])
+                yield _Read(f"scale of {which} block", words, _take(own, at))
+            for which, step in (("first", 0), ("last", steps - 1)):
+                words = f"every block along K got the {{1}} of the {which}"
+                yield _Read(f"scale of {which} block", words, own[:, [step] * steps])
         lines, line, other = ("row", "column", sample.i) if name == "A" else ("column", "row", sample.j)
         count, size = (self._scales.rows, problem.M) if name == "A" else (self._scales.columns, problem.N)
         if not count:
@@ -149,7 +180,7 @@ class _Probe:
         by_line = find_scales(problem, self.wrong.operands, name)
         what = lines if count == 1 else f"block of {count} {lines}s"
         for which, at in _list_neighbours(other, count, size):
-            yield _Read(f"scale of {which} {lines}", f"{{}} was read for the {which} {what}", by_line[:, at].T)
+            yield _Read(f"scale of {which} {lines}", f"{{}} was read for the {which} {what}", _take(by_line, at).T)
         yield _Read(f"scale of {lines} 0", f"{{}} was that of {lines} 0 everywhere", by_line[:, 0 * other].T)
         crossed = sample.j if name == "A" else sample.i
         words = f"{{}} was read at the {line} instead of the {lines}"
@@ -163,11 +194,17 @@ class _Probe:
 
 
 def _list_neighbours(places: np.ndarray, step: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield places one step on and one step back. What lies outside is cut off before it is taken to wrap around."""
+    """Yield places one step on and one step back: cut off at the end, around it, and some outside."""
     moves = ("next", places + step), ("previous", places - step)
-    for wraps in (False, True):
+    for stay in (lambda moved: moved.clip(0, size - 1), lambda moved: moved % size, np.asarray):
         for which, moved in moves:
-            yield which, moved % size if wraps else moved.clip(0, size - 1)
+            yield which, stay(moved)
+
+
+def _take(scales: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return these columns of scales, with 0 for those outside."""
+    inside = (places >= 0) & (places < scales.shape[1])
+    return np.where(inside, scales[:, np.where(inside, places, 0)], 0)
 
 
 def _round(values: np.ndarray, bits: int, to_whole: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -187,7 +187,7 @@ class SingleProducts:
         return Check(False, RULE, math.inf, words, diagnosis, check.product_class, check.product_error)
 
     def _name_products(self, result: np.ndarray, declared: str) -> str:
-        """Name the products of a batch that have a weaker class, such as ` of product 3`; "" if all of them have."""
+        """Name the products or groups that have a weaker class, such as ` of product 3`; "" if all of them have."""
         problem, wrong = self.problem, list[int]()
         allowed = choose_weaker(declared, problem.precision.product_class)
         for number, one in enumerate(problem.slices):
@@ -196,9 +196,8 @@ class SingleProducts:
                 wrong.append(number)
         if len(wrong) == sum(one.M > 0 for one in problem.slices):
             return ""
-        return (
-            f" of product {wrong[0]}" if len(wrong) == 1 else f" of {len(wrong)} products, first in product {wrong[0]}"
-        )
+        name = problem.product_name
+        return f" of {name} {wrong[0]}" if len(wrong) == 1 else f" of {len(wrong)} {name}s, first in {name} {wrong[0]}"
 
     def _describe_failure(self, result: np.ndarray) -> Check:
         """Describe an error that is larger than that of any class. The result is then wrong, not imprecise."""

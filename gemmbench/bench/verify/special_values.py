@@ -158,7 +158,7 @@ class SpecialValues:
     def _describe(self, got: np.ndarray, wrong: np.ndarray) -> Check:
         i, j = (int(index) for index in np.argwhere(wrong)[0])
         (product,), (row,) = find_products(self.problem, np.array([i]))
-        where = f" of product {product}" if len(self.problem.slices) > 1 else ""
+        where = f" of {self.problem.product_name} {product}" if len(self.problem.slices) > 1 else ""
         first = f"first C[{row}][{j}]{where} = {got[i, j]:.9g}, should be {self.want[i, j]:.9g}"
         words = self._explain_epilogue(got[wrong], self._total[wrong]) or self._explain(got[wrong], self.want[wrong])
         message = f"{int(wrong.sum())} of {wrong.size} elements wrong, {first}: {words}"

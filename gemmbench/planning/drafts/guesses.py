@@ -82,15 +82,14 @@ def guess_arguments(parameters: Sequence[Parameter], types: Mapping[str, str]) -
 def _guess_scales_and_groups(parameters: Sequence[Parameter], guesses: Sequence[Guess]) -> list[Guess]:
     """Guess the scales of matrices in e4m3, and the offsets and the number of groups of rows."""
     is_scaled = any(each.pointer and resolve_precision(each.type) == "e4m3" for each in parameters)
-    pointers = _SCALES if is_scaled else {}
     is_grouped = any(_takes_offsets(each) for each in parameters)
     found = list[Guess]()
     for each, guess in zip(parameters, guesses, strict=True):
-        name = _normalise(each.name)
+        name, scale = _normalise(each.name), name_scale(each.name) if is_scaled else ""
         if _takes_offsets(each):
             guess = Guess("offsets")
-        elif each.pointer and each.type == "float" and name in pointers:
-            guess = Guess(pointers[name])
+        elif each.pointer and each.type == "float" and scale:
+            guess = Guess(scale)
         elif is_grouped and guess.doubt and not each.pointer and each.type not in _FLOATS and name in _GROUPS:
             guess = _convert(each, Guess("groups"))
         found.append(guess)
@@ -297,6 +296,11 @@ def name_size(name: str) -> str:
     """Return the size or leading dimension that a name means, whether or not that is certain; "" for none."""
     plain = _normalise(name)
     return _SIZES.get(plain) or _UNSURE_SIZES.get(plain, "")
+
+
+def name_scale(name: str) -> str:
+    """Return `scale_a` or `scale_b` if a name means that; "" otherwise."""
+    return _SCALES.get(_normalise(name), "")
 
 
 def name_operand(name: str) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemmbench.planning.cpp.signatures import Kernel, Parameter, Signatures
-from gemmbench.planning.drafts.guesses import name_operand, name_size
+from gemmbench.planning.drafts.guesses import name_operand, name_scale, name_size
 
 Roles = dict[int, str]
 """The role of each slot, by its number: A, B, C, M, N, K, alpha, beta, null, or a constant."""
 
-_POINTED = {"float", "double", "half", "bfloat16", "void", "float2", "float4", "double2", "half2", "bfloat162"}
 _FP8 = {"e4m3", "e5m2"}
+_POINTED = {"float", "double", "half", "bfloat16", "void", "float2", "float4", "double2", "half2", "bfloat162", *_FP8}
 _NUMBERS = {"int", "unsigned", "long", "size_t", "short", "ushort", "bool", "char", "uchar"}
 _FRACTIONS = {"float", "double", "half", "bfloat16"}
 _SIZES = "MNK"
@@ -46,7 +46,7 @@ class Slot:
 def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) -> list[Slot]:
     """List everything that a kernel takes. `types` are the types of its template. Raises Undecidable."""
     slots = []
-    matrices = sum(each.stars == 1 and types.get(each.type, each.type) in _POINTED | _FP8 for each in kernel.parameters)
+    matrices = sum(each.stars == 1 and types.get(each.type, each.type) in _POINTED for each in kernel.parameters)
     for number, each in enumerate(kernel.parameters):
         kind = types.get(each.type, each.type)
         fields = None if each.stars else signatures.list_fields(kind)
@@ -59,6 +59,9 @@ def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) ->
             raise Undecidable(f"takes an array of numbers besides its matrices (`{named}`), which trying does not fill")
         else:
             slots.append(_make_slot(number, "", "", each, types))
+    scales = [slot.name for slot in slots if slot.kind == "pointer" and name_scale(slot.name)]
+    if scales and any(slot.type in _FP8 for slot in slots):
+        raise Undecidable(f"takes scales (`{scales[0]}`) of 8-bit floats, which trying does not fill")
     pointers = sum(slot.kind == "pointer" for slot in slots)
     if pointers < 3:
         raise Undecidable(f"takes {pointers} pointers, but a product needs three")
@@ -69,9 +72,8 @@ def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict
     kind = types.get(each.type, each.type)
     if each.stars > 1:
         raise Undecidable(f"takes `{kind}{'*' * each.stars} {each.name}`, but an array of pointers cannot be passed")
-    if each.stars and kind in ("char", *_FP8):
-        what = "integers" if kind == "char" else "floats"
-        raise Undecidable(f"multiplies 8-bit {what} (`{kind}* {each.name}`), which are not found by trying")
+    if each.stars and kind == "char":
+        raise Undecidable(f"multiplies 8-bit integers (`{kind}* {each.name}`), which are not found by trying")
     if each.stars and kind not in _POINTED:
         hint = "; make their type a parameter of a template, or a typedef of float" if kind in _NUMBERS else ""
         raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision{hint}")

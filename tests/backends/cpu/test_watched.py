@@ -121,6 +121,28 @@ def test_two_blocks_that_write_one_element_race(bench):
     assert second.endswith("elements of C are never written, the first in row 9, column 6")
 
 
+@pytest.mark.parametrize(
+    ("kind", "several", "of_b", "of_c"),
+    [
+        ("groups", {"groups": (5, 0, 8)}, "row 2 of group 1", "row 4 of group 2"),
+        ("many", {"count": 2, "M": 9}, "row 2 of product 1", "row 0 of product 1"),
+    ],
+)
+def test_an_element_of_several_products_is_located_in_its_own(bench, kind, several, of_b, of_c):
+    text = """SIGNATURE {
+        for (int i = threadIdx.x; i < 9 * N + 2; i += 64) C[i] = 1;
+        if (threadIdx.x == 0) const_cast<TB*>(B)[12 * N] = 1;
+    }"""
+    added = {"groups": ", const int* offsets", "many": ""}[kind]
+    signature = SIGNATURE.replace("TC* C", f"TC* C{added}")
+    plan = bench.plan(text.replace("SIGNATURE", signature), (13, 11, 10), (1,), (64,))
+    variant = replace(plan.variant, kinds=(kind,))
+    changed = replace(plan, variant=variant, problem=replace(plan.problem, **several))
+    input_written, unwritten = sentences(KernelWatcher(bench.compiler).watch(changed))
+    assert f"writes to B, which is an input: element 132 ({of_b}, column 0)" in input_written
+    assert unwritten.endswith(f"the first in {of_c}, column 2")
+
+
 def test_executables_do_not_depend_on_the_folder_of_the_clone_because_clones_share_them(bench):
     plan = bench.plan(TILED, (13, 11, 10), (2, 2), (TILE, TILE))
     made = bench.compiler.compile_watched(plan).read_bytes()

@@ -1,5 +1,6 @@
 """Scales of A and B: what is right, what is not, and why."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -89,6 +90,43 @@ def to_bf16(values):
             "the scale of A was that of row 0 everywhere",
         ),
         (ROWS, {"change": to_bf16}, "scale after rounding", "sums were rounded to bf16 before their scales"),
+        (
+            BLOCKS,
+            {"change_a": lambda a: np.exp2(np.rint(np.log2(a)))},
+            "exponent of scale",
+            "the scale of A was rounded to a power of two",
+        ),
+        (
+            TENSOR,
+            {"change_a": lambda a: np.exp2(np.floor(np.log2(a))), "change_b": lambda b: np.exp2(np.floor(np.log2(b)))},
+            "exponent of scale",
+            "only the exponent of each scale of A and B was used",
+        ),
+        (
+            TENSOR,
+            {"change_a": lambda a: np.exp2(np.rint(np.log2(a))), "change_b": lambda b: np.exp2(np.rint(np.log2(b)))},
+            "exponent of scale",
+            "each scale of A and B was rounded to a power of two",
+        ),
+        (
+            ROWS,
+            {"change_b": lambda b: b.astype(ml_dtypes.float8_e5m2).astype(np.float32)},
+            "rounded scale",
+            "the scale of B was rounded to f8e5m2",
+        ),
+        (
+            BLOCKS,
+            {"change_a": lambda a: np.vstack([a[1:], 0 * a[:1]])},
+            "scale of next block",
+            "scale of A of the next block",
+        ),
+        (
+            BLOCKS,
+            {"change_b": lambda b: np.hstack([b[:, 128:], 0 * b[:, :128]])},
+            "scale of next column",
+            "for the next block of 128 columns",
+        ),
+        (BLOCKS, {"change_a": lambda a: 0 * a + a[-1:]}, "scale of last block", "the scale of A of the last"),
     ],
 )
 def test_a_mistake_is_named(problem, changes, cause, words):
@@ -97,6 +135,32 @@ def test_a_mistake_is_named(problem, changes, cause, words):
     assert not check.ok and check.rule == "scales"
     assert check.diagnosis.cause == cause, check.message
     assert words in check.message
+
+
+@pytest.mark.parametrize(
+    ("problem", "place"),
+    [(BLOCKS, "row"), (ROWS, "row"), (TENSOR, "row"), (BLOCKS, "index"), (ROWS, "index"), (BLOCKS, "address")],
+)
+def test_the_scale_of_the_other_operand_is_named(problem, place):
+    reference, N = scaled(problem), np.arange(problem.N)
+    a = find_scales(problem, reference.operands, "A")
+    if place == "row":  # both factors of the product are the scale of A
+        changes = {"change_a": lambda scales: scales * scales, "change_b": np.ones_like}
+    elif place == "index":
+        changes = {"change_b": lambda b: np.where(N < problem.M, a[:, N % problem.M], 0)}
+    else:  # blocks of columns are 4 elements apart
+        at = N // 128 * 4 + np.arange(len(a))[:, None]
+        changes = {"change_b": lambda b: reference.operands["scale_a"].reshape(-1)[at]}
+    check = reference.check_scales(compute(problem, reference.operands, **changes))
+    assert check.diagnosis.cause == "scale of other operand", check.message
+    assert "the scale of A was used for B" in check.message
+
+
+def test_a_small_error_of_a_single_scale_is_not_called_a_rounded_c():
+    reference = scaled(TENSOR)
+    wrong = compute(TENSOR, reference.operands, lambda a: a.astype(np.float16).astype(np.float32))
+    check = reference.check_scales(wrong)
+    assert not check.ok and "rounded to" not in check.message
 
 
 def test_rounding_to_fewer_bits_than_a_float_has_is_found_but_not_what_a_float_loses():
