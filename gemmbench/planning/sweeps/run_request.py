@@ -435,8 +435,8 @@ class Measuring:
     cache: Cache | None = option(
         "--cache",
         kind=get_args(Cache),
-        help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.  [default: cold; on the "
-        "CPU hot]",
+        help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.  [default: cold; on "
+        "the CPU hot]",
         in_config="`cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets, which "
         "share B. Empty: cold; hot on the CPU device.",
     )
