@@ -20,6 +20,7 @@ smartquotes = False  # commands can be pasted: -- stays as it is
 default_role = "code"  # docstrings write `name`, as Markdown does
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"  # the options follow in a list of their own
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 

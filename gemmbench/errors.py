@@ -36,10 +36,11 @@ OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, HUNG_UP, INTERRUPTED, TERMINATED = 
 
 EXIT_CODES = {
     OK: "Every row that ran is correct.",
-    BAD_ROW: "A row is wrong, failed or timed out; or a kernel is slower and the command was told to fail on that.",
+    BAD_ROW: "A row is wrong, failed or timed out; a kernel is slower (`check`, `--fail-on slower`); a line asks "
+    "for more sectors (`check --accesses`); or a limit of a manifest is broken (`inspect`).",
     USAGE: "An option, a config, a manifest or a results file is wrong, or a file cannot be written.",
     NO_DEVICE: "The device or a tool is missing, nothing ran, or a kernel to be compared could not run.",
-    INCONCLUSIVE: "A verdict is inconclusive and the command was told to fail on that.",
+    INCONCLUSIVE: "A verdict is inconclusive, with `--fail-on inconclusive`.",
     HUNG_UP: "Ended by SIGHUP, because the terminal or the connection to it was lost. Every complete row is saved.",
     INTERRUPTED: "Interrupted with Ctrl-C, or ended by `--sweep-limit`. Everything measured so far is saved and shown.",
     TERMINATED: "Terminated by SIGTERM. Every complete row is saved.",

@@ -120,9 +120,9 @@ def claims(page, tmp_path, monkeypatch):
 
 def test_each_claim_has_its_newest_result_with_its_own_date_and_revision_and_none_is_left_out(claims):
     assert claims().splitlines()[2:] == [
-        "| A2 | 0 of 1 | **no** | H100, 2026-12-02, revision abc; measured by an earlier method |",
-        "| B | 2 of 2 | yes | H200, 2026-11-01, revision not recorded |",
-        "| C as declared | not measured yet | - | - |",
+        "| `a` | A2 | 0 of 1 | **no** | H100, 2026-12-02, revision abc; measured by an earlier method |",
+        "| `b` | B | 2 of 2 | yes | H200, 2026-11-01, revision not recorded |",
+        "| `c` | C as declared | not measured yet | - | - |",
     ]
 
 

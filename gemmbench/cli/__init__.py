@@ -62,7 +62,9 @@ SECTIONS = {
         "report": CommandEntry("gemmbench.cli.report", "report", "Write saved results FILES as one HTML page."),
     },
     "Ready-made experiments": {
-        "posts": CommandEntry("gemmbench.cli.posts", "posts", "Repeat the measurements of POSTs next to their tables."),
+        "posts": CommandEntry(
+            "gemmbench.cli.posts", "posts", "Repeat the measurements of blog POSTs next to their tables."
+        ),
         "mlp": CommandEntry(
             "gemmbench.cli.mlp", "mlp", "Verify and time a neural network, computed by each of KERNELS."
         ),

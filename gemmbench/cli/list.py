@@ -91,7 +91,8 @@ class ListedVariant:
 def list_variants(request: RunRequest, options: ListOptions) -> int:
     """List kernels and libraries, and what can run here.
 
-    Without a PATTERN, their names by family. With one, such as 'sgemm*' or a family, a line for each.
+    Without a PATTERN, shows their names by family. With one, such as 'sgemm*' or a family, shows a
+    line for each.
     """
     choice = registry.choose_device(options.where.device)
     targets = registry.glance_at_devices(choice)

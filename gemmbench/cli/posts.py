@@ -60,7 +60,9 @@ class PostsOptions:
     measure: None = group(*MEASURE)
     limits: None = group(*LIMITS)
     journal: JournalOptions
-    dry_run: bool = dry_run_option("Show plans, skips and a time estimate for each post; run nothing.")
+    dry_run: bool = dry_run_option(
+        "Show for each post what would run, what is skipped, and an estimate of the time; run nothing."
+    )
     style: str | None = style_option()
 
 
@@ -70,7 +72,7 @@ class PostsOptions:
     common=("sizes", "precisions", "device", "rounds", "fleet", "results", "out", "resume", "style", "dry_run"),
 )
 def posts(request: RunRequest, options: PostsOptions) -> int:
-    """Repeat the measurements of POSTs next to their tables.
+    """Repeat the measurements of blog POSTs next to their tables.
 
     \b
     gemmbench posts 000 --sizes 1024,4096  one post at two sizes

@@ -56,7 +56,7 @@ class SweepOptions:
     jobs: TransferOptions = made(read_transfers)
     reference: ReferenceOptions
     journal: JournalOptions
-    dry_run: bool = dry_run_option("Show plans, skips and a time estimate; run nothing.")
+    dry_run: bool = dry_run_option("Show what would run, what is skipped, and an estimate of the time; run nothing.")
     output: OutputOptions
 
 
@@ -93,8 +93,9 @@ def run(request: RunRequest, options: RunOptions) -> int:
     gemmbench run tiled --param all              which configuration is best?
     gemmbench run --resume                       continue the run that stopped
 
-    Without KERNELs, the config names them. Every row is verified before it is timed, and written to
-    the results file as soon as it is measured.
+    Without KERNELs, the config names them. Options replace what the config says, and defaults apply
+    where it says nothing. Every row is verified before it is timed, and written to the results file
+    as soon as it is measured.
     """
     return max(code for code, _ in conduct_sweeps(request, options.sweep))
 

@@ -63,7 +63,7 @@ class TuneOptions:
         default="time",
         show_default=True,
         heading=MEASURING,
-        help="What the finals minimize: time; or, under a steady load, time or energy per launch.",
+        help="What the winner minimizes: time; or, under a steady load, time or energy per launch.",
     )
     budget: str | None = option(
         "--budget",

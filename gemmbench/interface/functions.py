@@ -280,7 +280,7 @@ def tune(
         variants: names of kernels and libraries, or paths of files.
         strategy: "exhaustive", "random" or "model". None means "exhaustive", or "random" with a budget.
         budget: the time for all searches, such as "5m", or the number of configurations for each search.
-        goal: what the finals minimize: "time", "sustained" or "energy".
+        goal: what the winner minimizes: "time", "sustained" or "energy".
         earlier: a results file whose fastest configurations are tried first.
         config, device, fleet, kernels, out, resume, progress: as in `run`.
 

@@ -110,7 +110,7 @@ class RunResults:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """The comparison of the rows: speeds with their intervals, grouped by problem."""
+        """The comparison of the rows, with the speeds and their intervals, grouped by problem."""
         return compare_rows(self.saved)
 
     @property

@@ -282,7 +282,7 @@ def _take_overflow(found: WatchedRuns, job: Future[list[Watched]], plan: Plan) -
     with suppress(Exception):
         faults = [fault for watched in job.result() for fault in watched.faults if fault.kind == "overflow"]
         if faults:
-            found.overflows[plan.variant.name] = f"at {plan.problem.size}, {faults[0].sentence}"
+            found.overflows[plan.variant.name] = f"not a failure, but at {plan.problem.size}, {faults[0].sentence}"
 
 
 def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | None:

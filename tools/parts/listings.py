@@ -130,7 +130,7 @@ def _write_precisions(_: Page) -> str:
         ]
         for name, precision in PRECISIONS.items()
     ]
-    return format_table(["precision", "A", "B", "C", "factors", "sums", "scales"], rows)
+    return format_table(["precision", "A", "B", "C", "factors", "sums", "one scale for"], rows)
 
 
 def _describe_scales(scales: Scales | None) -> str:
@@ -139,7 +139,7 @@ def _describe_scales(scales: Scales | None) -> str:
     blocks = ((scales.rows, scales.depth), (scales.depth, scales.columns))
     of_a, of_b = (" x ".join(str(size or side) for size, side in zip(block, sides, strict=True))
                   for block, sides in zip(blocks, ("MK", "KN"), strict=True))  # fmt: skip
-    return f"of {of_a} in A, {of_b} in B"
+    return f"{of_a} of A, {of_b} of B"
 
 
 def _describe_factors(precision: Precision) -> str:

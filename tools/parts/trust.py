@@ -45,8 +45,8 @@ def _write_claims(page: Page, pattern: str, *words: str) -> str:
         return _count(chosen, found)
     if "list" in words:
         return "\n".join(_format_item(declared[name], found.get(name)) for name in chosen)
-    lines = [_format_line(declared[name], found.get(name)) for name in chosen]
-    return "\n".join(["| claim | found | holds | measured |", "|---|---|---|---|", *lines])
+    lines = [_format_line(name, declared[name], found.get(name)) for name in chosen]
+    return "\n".join(["| name | claim | found | holds | measured |", "|---|---|---|---|---|", *lines])
 
 
 def _count(names: Sequence[str], found: Mapping[str, _Found]) -> str:
@@ -84,11 +84,11 @@ def _read_found(page: Page, pattern: str) -> dict[str, _Found]:
     return {name: each for name, (_, each) in found.items()}
 
 
-def _format_line(declared: str, found: _Found | None) -> str:
+def _format_line(name: str, declared: str, found: _Found | None) -> str:
     if found is None:
-        return f"| {declared} | {_NOT_MEASURED} | - | - |"
+        return f"| `{name}` | {declared} | {_NOT_MEASURED} | - | - |"
     verdict = "yes" if found.holds else "**no**"
-    return f"| {found.statement} | {found.result} | {verdict} | {_format_origin(found.citation)} |"
+    return f"| `{name}` | {found.statement} | {found.result} | {verdict} | {_format_origin(found.citation)} |"
 
 
 def _format_item(declared: str, found: _Found | None) -> str:

@@ -138,14 +138,16 @@ _CPU_ROUNDS = 10
 def make_policy(given: Measuring, reader: ConfigReader, written: MeasureModel, on_cpu: bool) -> Policy:
     """Make the policy from the command line and the config. Raises UsageError or SpecError.
 
-    Without `until`, `rounds` is the number of rounds to measure, not a limit. The CPU device has cheaper defaults: a
-    hot cache, ten rounds and one audit.
+    Without `until`, `rounds` is the number of rounds to measure, not a limit, and on the command line it replaces the
+    `until` of the config. The CPU device has cheaper defaults: a hot cache, ten rounds and one audit.
     """
 
     chosen = {
         key.name: reader.choose(getattr(given, key.name), ("measure", key.name), key.check, getattr(written, key.name))
         for key in _CONFIG_KEYS
     }
+    if given.rounds is not None and given.until is None:
+        chosen["until"] = None
     usual = Policy(cache="hot" if on_cpu else "cold")
     is_short = on_cpu and chosen["rounds"] is None and chosen["until"] is None
     if is_short:

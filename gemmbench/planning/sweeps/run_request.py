@@ -364,10 +364,14 @@ class Selection:
         in_python='values to try, such as {"BM": [64, 128], "BK": 8}, or "all".',
     )
     alpha: float | None = option(
-        "--alpha", kind=float, heading=PROBLEM, check=_check_scalar("alpha"), help="C = alpha A B + beta C."
+        "--alpha",
+        kind=float,
+        heading=PROBLEM,
+        check=_check_scalar("alpha"),
+        help="C = alpha A B + beta C.  [default: 1]",
     )
     beta: float | None = option(
-        "--beta", kind=float, heading=PROBLEM, check=_check_scalar("beta"), help="If 0, C is not read."
+        "--beta", kind=float, heading=PROBLEM, check=_check_scalar("beta"), help="If 0, C is not read.  [default: 0]"
     )
     epilogue: tuple[str, ...] = option(
         "--epilogue",
@@ -431,7 +435,8 @@ class Measuring:
     cache: Cache | None = option(
         "--cache",
         kind=get_args(Cache),
-        help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.",
+        help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.  [default: cold; on "
+        "the CPU hot]",
         in_config="`cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets, which "
         "share B. Empty: cold; hot on the CPU device.",
     )
@@ -440,7 +445,7 @@ class Measuring:
         kind=get_args(Fill),
         metavar="FILL",
         usual="uniform",
-        help="Contents of A and B: uniform, normal, zeros, ones or ints.",
+        help="Contents of A and B: uniform, normal, zeros, ones or ints.  [default: uniform]",
         in_config="Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.",
     )
     seed: int | None = option(
@@ -451,7 +456,7 @@ class Measuring:
         kind=int,
         heading=STOPPING,
         check=_check_rounds,
-        help="Number of rounds (with --until: the maximum). Intervals need at least 4.",
+        help="Number of rounds (with --until: the maximum). Intervals need at least 4.  [default: 96; on the CPU 10]",
         in_config="Number of rounds, over all blocks; with `until`, the maximum. Empty: 96; on the CPU device 10, "
         "unless `until` is given.",
     )
@@ -461,7 +466,8 @@ class Measuring:
         metavar="SHARE",
         heading=STOPPING,
         check=_check_share,
-        help="Measure until the 95 % interval is within +- SHARE; 0: all rounds.  [default: 0.5%]",
+        help="Measure until the 95 % interval is within +- SHARE; 0: all rounds.  [default: 0.5%; 0 with --rounds and "
+        "on the CPU]",
         in_python='measure until the 95 % interval is within this share of the value: 0.005 or "0.5%"; 0: all rounds.',
         in_config="Measure until the 95 % interval is within this share of the value, such as `0.5%`; `0`: all "
         "rounds. Empty: 0.5%, unless `rounds` is given; on the CPU device all rounds are measured.",
@@ -473,7 +479,7 @@ class Measuring:
         usual=5.0,
         heading=STOPPING,
         check=_check_time,
-        help=_MAX_TIME,
+        help=f"{_MAX_TIME}  [default: 5]",
         in_config=_MAX_TIME,
     )
     sustained: float | None = option(

@@ -50,7 +50,7 @@ SUSTAINED_COLUMNS: tuple[Column[Row], ...] = (
     Column("sustained_time_s", "seconds per launch under a steady load (--sustained)", _read("time")),
     Column(
         "sustained_gflops",
-        "2 M N K / sustained_time_s / 1e9; tables have TFLOPS",
+        "2 M N K, summed over all products, / sustained_time_s / 1e9; tables have TFLOPS",
         lambda row: row.sustained_gflops,
         "sustained TFLOPS",
         lambda row: _format_load(row, row.sustained_gflops / 1e3),
@@ -174,7 +174,7 @@ def _format_count(value: int | None) -> str:
 
 FLAGS: Column[Row] = Column(
     "flags",
-    "letters that ask for a second look; the manual explains them",
+    "letters that ask for a second look, such as N for noisy",
     flag_letters,
     "flags",
     flag_letters,
@@ -200,7 +200,13 @@ _LAUNCH: tuple[Column[Row], ...] = (
         "what limits the occupancy: warps, registers, shared memory or blocks",
         lambda row: row.launch_occupancy.occupancy.limiter if row.launch_occupancy else None,
     ),
-    Column("waves", "blocks in full loads of the device", _waves, "waves", lambda row: number(_waves(row))),
+    Column(
+        "waves",
+        "blocks of the grid, divided by those that the device can hold at once",
+        _waves,
+        "waves",
+        lambda row: number(_waves(row)),
+    ),
     Column(
         "last_wave",
         "share of the last wave that is filled",

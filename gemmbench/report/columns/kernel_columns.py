@@ -59,7 +59,7 @@ _RESULT: tuple[Column[Row], ...] = (
 _TIMES: tuple[Column[Row], ...] = (
     Column(
         "time_s",
-        "seconds per launch: mean of the blocks, each of which is the median of its mirrored pairs of rounds",
+        "seconds per launch: geometric mean of the blocks, each of which is the median of its mirrored pairs of rounds",
         lambda row: row.time.value,
         "time (ms)",
         lambda row: show_if_valid(row, with_interval(row.time.scale(1e3))),
@@ -88,7 +88,7 @@ ALONE: Column[Row] = Column(
 _SPEEDS: tuple[Column[Row], ...] = (
     Column(
         "gflops",
-        "2 M N K / time_s / 1e9",
+        "2 M N K, summed over all products, / time_s / 1e9",
         lambda row: row.gflops,
         "GFLOPS",
         lambda row: show_if_valid(row, number_within(row.gflops, row.time, 4)),
@@ -114,7 +114,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
     ),
     Column(
         "error_units",
-        "largest error in units of u (|alpha| |A| |B| + |beta| |C0|)",
+        "largest error in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff of the sums",
         lambda row: row.record.error,
         "error (max. 16)",
         lambda row: number(row.record.error, 3) if row.record.checked else "-",

@@ -57,7 +57,7 @@ _JOB: tuple[Column[TransferRow], ...] = (
 _TOTAL: tuple[Column[TransferRow], ...] = (
     Column(
         "total_s",
-        "seconds from before the first copy until after the last: mean of the blocks of rounds",
+        "seconds from before the first copy until after the last: geometric mean of the blocks of rounds",
         lambda row: row.total.value,
         "total (ms)",
         lambda row: with_interval(row.total.scale(1e3)),
@@ -151,7 +151,7 @@ _METHOD: tuple[Column[TransferRow], ...] = (
     ),
     Column(
         "error_units",
-        "largest error in units of u (|alpha| |A| |B| + |beta| |C0|)",
+        "largest error in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff of the sums",
         lambda row: row.record.error,
     ),
     Column("data", "contents of A and B", lambda row: row.record.data),

@@ -224,6 +224,15 @@ def test_until_is_written_in_percent_or_as_a_share(sweep, text, until):
 
 
 @pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"rounds": 16}, (16, 0.0)), ({"rounds": 16, "until": "1%"}, (16, 0.01)), ({}, (32, 0.002))],
+)
+def test_rounds_on_the_command_line_are_exact_whatever_until_the_config_has(sweep, options, expected):
+    found = sweep(f"{BASE}\nmeasure: {{rounds: 32, until: 0.2%}}", **options).policy
+    assert (found.rounds, found.until) == expected
+
+
+@pytest.mark.parametrize(
     ("measure", "options", "expected"),
     [
         ("{}", {}, ("hot", 10, 0.0, True)),
