@@ -2,7 +2,7 @@
 summary: all k of a few columns of B in registers, C produced row by row and streamed out, for a small K
 order: 48.2
 symbol: gemm<shifted>
-precisions: [f32]
+precisions: [f32, tf32]
 layouts: [nn, nt, tn, tt]
 params:
   DEPTH: [8, 4, 16, 32, 64]     # k of B in registers; a larger K takes several passes over C

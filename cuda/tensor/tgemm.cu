@@ -332,6 +332,24 @@ pick:                           # by the model that is explained below
       - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
       - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
+  - when: BYTES == 4 and K <= 4 and M * N > 2000000
+    variant: sgemm_outer        # as sgemm picks it
+    params: {DEPTH: 4, COLUMNS: 64, TN: 2, ROWS: 64, THREADS: 256}
+  - when: BYTES == 4 and K <= 4 and M * N > 400000
+    variant: sgemm_outer
+    params: {DEPTH: 4, COLUMNS: 64, TN: 2, ROWS: 32, THREADS: 256}
+  - when: BYTES == 4 and K <= 4
+    variant: sgemm_outer
+    params: {DEPTH: 4, COLUMNS: 32, TN: 1, ROWS: 16, THREADS: 256}
+  - when: BYTES == 4 and K <= 8 and M * N > 2000000
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 64, TN: 4, ROWS: 64, THREADS: 128}
+  - when: BYTES == 4 and K <= 8 and M * N > 600000
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 128, TN: 4, ROWS: 32, THREADS: 256}
+  - when: BYTES == 4 and K <= 8
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 32, TN: 1, ROWS: 16, THREADS: 256}
   - when: BYTES == 4 and lines <= 16
     candidates:
       - sgemm_stream: {LINES: [1, 2, 4], OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -405,7 +423,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
 //      more                                  wgmma_hybrid; wgmma_cluster where rows are not multiples of 16 bytes
 //      tf32                                  the same, and sgemm_stream for up to 16 lines: products in FP32 are fast
-//                                            enough, since reading the large operand takes most of the time
+//                                            enough, since reading the large operand takes most of the time; sgemm_outer
+//                                            up to K = 8, where storing C does
 //      e4m3                                  the same, and wgmma_fp8
 //      e5m2, 3xtf32, older GPUs              the kernel of that precision, with smaller tiles where C is small
 //

@@ -60,7 +60,7 @@ workspace: bytes_a + bytes_b
 launches:
   - symbol: pad
     grid:
-      - min(4 * SMS, cdiv(bytes_a + bytes_b, 4096))
+      - min(4 * SMS, cdiv(bytes_a + bytes_b, 512))
     block: [256]
     when: copy_a or copy_b
     pdl: true

@@ -43,7 +43,7 @@ workspace: (M + N) * pitch if copies else 0
 launches:
   - symbol: pad
     grid:
-      - min(4 * SMS, cdiv((M + N) * pitch, 4096))
+      - min(4 * SMS, cdiv((M + N) * pitch, 512))
     block: [256]
     when: copies
     pdl: true

@@ -43,7 +43,7 @@ workspace: (M + N) * pitch if copies else 0
 launches:
   - symbol: pad
     grid:
-      - min(4 * SMS, cdiv((M + N) * pitch, 4096))
+      - min(4 * SMS, cdiv((M + N) * pitch, 512))
     block: [256]
     when: copies
     pdl: true
@@ -133,11 +133,10 @@ struct Turns {
     }
 };
 
-// Add the products of a stage, times their scales, to the sums of a group. While the first products are computed, it
-// loads the scales of the next stage with `load_next`.
-template <typename RING, typename LOAD>
-__device__ void promote_stage(const RING& ring, int stage, int group, const StageScales& scales, const LOAD& load_next,
-                              Turns& turns, float (&sum)[kParts][BN / 2]) {
+// Add the products of a stage, times their scales, to the sums of a group.
+template <typename RING>
+__device__ void promote_stage(const RING& ring, int stage, int group, const StageScales& scales, Turns& turns,
+                              float (&sum)[kParts][BN / 2]) {
     const uint64_t b = TileB::describe(ring.b(stage), 0);
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
@@ -149,7 +148,6 @@ __device__ void promote_stage(const RING& ring, int stage, int group, const Stag
         for (int i = 0; i < kSteps; ++i) multiply_add<BN>(partial, a + i * TileA::STEP, b + i * TileB::STEP, i > 0);
         commit_products();
         turns.end(group);
-        if (part == 0) load_next();
         wait_for_products<0>();
 #pragma unroll
         for (int i = 0; i < BN / 2; ++i)
@@ -218,17 +216,14 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUS
         float sum[kParts][BN / 2] = {};
         for (int step = 0; step < steps; ++step, place.advance()) {
             const StageScales now = next;
-            const auto load_next = [&] {
-                const bool ends = step + 1 == steps;  // the tile
-                if (ends) {
-                    if (tile + stride >= tiles) return;
-                    at = raster.origin(tile + stride, block);
-                    scales.move_to(at, row);
-                }
-                next = scales.load(turn_back(ends ? 0 : step + 1, 0, steps, turn + ends));
-            };
+            const bool ends = step + 1 == steps;  // the tile
+            if (ends && tile + stride < tiles) {
+                at = raster.origin(tile + stride, block);
+                scales.move_to(at, row);
+            }
+            next = scales.load(turn_back(ends ? 0 : step + 1, 0, steps, turn + ends));
             await(ring.filled(place.stage), place.parity);
-            promote_stage(ring, place.stage, group, now, load_next, turns, sum);
+            promote_stage(ring, place.stage, group, now, turns, sum);
             Cluster::release(ring.emptied(place.stage), fetcher);
         }
 #pragma unroll

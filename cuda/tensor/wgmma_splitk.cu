@@ -46,7 +46,7 @@ zeroed: 4096                    # counters, which the last part of a tile resets
 launches:
   - symbol: pad
     grid:
-      - min(4 * SMS, cdiv(bytes_a + bytes_b, 4096))
+      - min(4 * SMS, cdiv(bytes_a + bytes_b, 512))
     block: [256]
     when: copy_a or copy_b
     pdl: true
