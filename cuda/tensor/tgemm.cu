@@ -25,10 +25,13 @@ costs:                          # in ps, but start, wave, pad, join and end in n
   wgmma_wave: &tiles
     start: 1500                 # of a launch
     wave: 1200                  # of each wave of blocks
-    latency: 150000             # of a step along K
+    latency: 120000             # of a step along K
+    registers: 200000           # of one whose rows come through registers
+    flight: 1200000             # of a stage, from its fetch to its use
     tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)   # of 64 x 64 products of a step
     shared: 140                 # of 128 bytes that an SM writes to shared memory
-    l2: 100                     # of 1 KB that all SMs fetch
+    stream: 150                 # of 1 KB that all SMs fetch of the rows of products
+    l2: 100                     # and of the columns
     dram: 1024 * 1000000 // BANDWIDTH
     out: 400                    # of 1 KB of C
     box: 5000                   # of a column of a tile that leaves by TMA
@@ -41,7 +44,8 @@ costs:                          # in ps, but start, wave, pad, join and end in n
   wgmma_cluster: &rows
     start: 2500
     wave: 1200
-    latency: 150000
+    latency: 120000
+    flight: 1200000
     tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
     shared: 140
     l2: 100
@@ -57,7 +61,8 @@ costs:                          # in ps, but start, wave, pad, join and end in n
   wgmma_splitk:
     start: 2000
     wave: 1200
-    latency: 150000
+    latency: 120000
+    flight: 1200000
     tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
     shared: 140
     l2: 100
@@ -86,6 +91,8 @@ costs:                          # in ps, but start, wave, pad, join and end in n
     tensor: 4 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
     latency: 300000
     dram: 1024 * 1000000 // BANDWIDTH
+    out: 400
+    odd: 50000                  # of 1 KB that an SM loads from rows that are no multiples of 16 bytes
 estimates:                      # in ps
   wgmma_wave:
     cluster: CLUSTER_M * CLUSTER_N * CLUSTER_K
@@ -97,8 +104,11 @@ estimates:                      # in ps
     active: min(blocks, slots)          # at a time
     busy: cdiv(active, usable)          # of them on an SM
     steps: cdiv(cdiv(K, wide), CLUSTER_K)
-    fetched: active * (BM // CLUSTER_N + BN // CLUSTER_M) // 8        # KB in a step
-    step: max(latency, max(busy * max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    streamed: active * BM // CLUSTER_N // 8        # KB in a step, of the operand along the rows of products
+    fetched: active * BN // CLUSTER_M // 8
+    through: BYTES == 4 and (not TRANS_B if SWAP else TRANS_A)            # registers
+    paced: max(registers if through else latency, flight // STAGES)
+    step: max(paced, max(busy * max(tensor * BM * BN // 4096, shared * (BM + BN)), stream * streamed + l2 * fetched))
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     ends: (1000 * join if cluster > 1 else 0) + (1000 * end if CLUSTER_K > 1 else 0)
     store: waves * BN * (box if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
@@ -113,7 +123,7 @@ estimates:                      # in ps
     waves: cdiv(tiles, usable)
     steps: cdiv(K, wide)
     fetched: min(tiles, usable) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
-    step: max(latency, max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    step: max(max(latency, flight // STAGES), max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     ends: (1000 * join if cluster > 1 else 0) + 1000 * end + (waves * BN * loose if N * BYTES_C % 16 != 0 else 0)
     time: 1000 * start + main + ends + out * outputs + padded * 1000 * pad + copy * copied
@@ -125,7 +135,7 @@ estimates:                      # in ps
     waves: cdiv(tiles, SMS // cluster)
     steps: cdiv(K, wide)
     fetched: min(tiles, SMS // cluster) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
-    step: max(latency, max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    step: max(max(latency, flight // STAGES), max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     copies: 1000 * pad + copy * size_b if TRANS_A and not TRANS_B else 0
     ends: (1000 * join if cluster > 1 else 0) + 1000 * end + (waves * BN * loose if N * BYTES_C % 16 != 0 else 0)
@@ -136,7 +146,7 @@ estimates:                      # in ps
     waves: cdiv(tiles * split, SMS)
     steps: cdiv(cdiv(K, 64), split)
     fetched: min(SMS, tiles * split) * (BM + BN) // 8
-    step: max(latency, max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    step: max(max(latency, flight // STAGES), max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * pad + copy * copied
     time: 1000 * start + main + adding
@@ -166,7 +176,8 @@ estimates:                      # in ps
   mma_sync:
     rounds: cdiv(cdiv(M, BM) * cdiv(N, BN), SMS)
     step: max(latency, tensor * BM * BN // 4096)
-    time: 1000 * start + max(step * cdiv(K, wide) * rounds, dram * (inputs + outputs))
+    loads: odd * (copied_a * cdiv(N, BN) + copied_b * cdiv(M, BM)) // SMS
+    time: 1000 * start + max(step * cdiv(K, wide) * rounds, dram * (inputs + outputs)) + out * outputs + loads
 pick:                           # by the model that is explained below
   - when: BYTES <= 2 and M < N and lines > 0 and lines <= 8
     candidates:
@@ -333,7 +344,7 @@ pick:                           # by the model that is explained below
       - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: BYTES == 4 and K <= 4 and M * N > 2000000
-    variant: sgemm_outer        # as sgemm picks it
+    variant: sgemm_outer
     params: {DEPTH: 4, COLUMNS: 64, TN: 2, ROWS: 64, THREADS: 256}
   - when: BYTES == 4 and K <= 4 and M * N > 400000
     variant: sgemm_outer
@@ -410,10 +421,11 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      time = start
 //           + waves of blocks * (wave + steps along K * step)          but at least dram * KB of A, B and C
 //           + store * columns of a tile + out * KB of C
-//           + pad and copy * KB copied                                 where TMA or wgmma cannot take an operand as it is
+//           + pad and copy * KB copied                                 where TMA or wgmma cannot take an operand
 //
-//      step = the longest of latency, products on the tensor cores, bytes that an SM writes to its shared memory, and
-//             KB that all SMs fetch from L2, which are fewer with larger tiles and clusters
+//      step = the longest of latency, the flight of a stage / STAGES, products on the tensor cores, bytes that an SM
+//             writes to its shared memory, and KB that all SMs fetch from L2, which are fewer with larger tiles and
+//             clusters
 //
 // Which candidates there are depends on the kind of shape:
 //
@@ -423,8 +435,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
 //      more                                  wgmma_hybrid; wgmma_cluster where rows are not multiples of 16 bytes
 //      tf32                                  the same, and sgemm_stream for up to 16 lines: products in FP32 are fast
-//                                            enough, since reading the large operand takes most of the time; sgemm_outer
-//                                            up to K = 8, where storing C does
+//                                            enough, since reading the large operand takes most of the time
+//      tf32 up to K = 8                      sgemm_outer, since storing C does
 //      e4m3                                  the same, and wgmma_fp8
 //      e5m2, 3xtf32, older GPUs              the kernel of that precision, with smaller tiles where C is small
 //

@@ -47,8 +47,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // rows, which only `offsets` tells. Every cluster walks through the groups and counts tiles, so that each finds its own
 // in the same launch. A group without rows costs a step of that walk.
 //
-// The two blocks of a cluster lie below one another and share B, of which each fetches half. But the last rows of a group
-// may fit in one block. There, the blocks lie side by side and share A, so that neither is without rows:
+// The two blocks of a cluster lie below one another and share B, of which each fetches half. But the last rows of a
+// group may fit in one block. There, the blocks lie side by side and share A, so that neither is without rows:
 //
 //          columns 0 to 255    to 511
 //         +----------------+----------------+
