@@ -1,5 +1,5 @@
-// A box of C in shared memory, from which rows leave that TMA cannot store, because they do not begin at multiples of 16
-// bytes. It has rows of up to 128 bytes, swizzled as TMA does it.
+// A box of C in shared memory, from which rows leave that TMA cannot store, because they do not begin at multiples of
+// 16 bytes. It has rows of up to 128 bytes, swizzled as TMA does it.
 
 #pragma once
 
@@ -17,7 +17,7 @@ template <int COLUMNS> struct Box {
 
     // Write 16 rows of a warp: those sums of a product whose columns begin at 0. See multiply_add.
     static __device__ void write(unsigned box, const float* sum) {
-        static_assert(COLUMNS >= 16 && COLUMNS <= kLineColumns, "a row has at least two matrices and at most 128 bytes");
+        static_assert(COLUMNS >= 16 && COLUMNS <= kLineColumns, "a row has two matrices or more, up to 128 bytes");
         const int lane = threadIdx.x % 32;
         if constexpr (sizeof(TC) == 2) {
 #pragma unroll
@@ -56,10 +56,11 @@ template <int COLUMNS> struct Box {
                 unsigned short* const halves = reinterpret_cast<unsigned short*>(to);
                 const bool shifted = reinterpret_cast<size_t>(to) % 4 != 0;
                 const int left = N - column;
+                const bool ends = word == kWords - 1;
                 if (!shifted && left > 1) *reinterpret_cast<unsigned*>(to) = v;
-                if (shifted && left > 2 && word < kWords - 1) *reinterpret_cast<unsigned*>(to + 1) = __funnelshift_r(v, next, 16);
+                if (shifted && left > 2 && !ends) *reinterpret_cast<unsigned*>(to + 1) = __funnelshift_r(v, next, 16);
                 if (shifted ? word == 0 : left == 1) halves[0] = v;
-                if (shifted && (left == 2 || left > 2 && word == kWords - 1)) halves[1] = v >> 16;
+                if (shifted && (left == 2 || left > 2 && ends)) halves[1] = v >> 16;
             }
         }
     }

@@ -25,9 +25,9 @@ __device__ inline uint4 take_bytes(uint4 low, uint4 high, int first) {
                       __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits));
 }
 
-// Copy rows x columns elements. A thread copies 16 bytes at a time, which begin anywhere in the two aligned ones that it
-// loads; the second are also the next thread's first. `from` begins at a multiple of 16 bytes. A warp begins with the
-// 512 bytes `item` of the copy. Returns the item with which it begins in the next matrix.
+// Copy rows x columns elements. A thread copies 16 bytes at a time, which begin anywhere in the two aligned ones that
+// it loads; the second are also the next thread's first. `from` begins at a multiple of 16 bytes. A warp begins with
+// the 512 bytes `item` of the copy. Returns the item with which it begins in the next matrix.
 template <typename T>
 __device__ int pad_matrix(const T* __restrict__ from, T* __restrict__ to, int rows, int columns, int item, int warps) {
     const int parts = padded(columns) / kWide, all = (rows * parts + 31) / 32;

@@ -53,7 +53,9 @@ __device__ inline void store_in_block(unsigned to, int rank, float4 v) {
         "r"(rank), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
         : "memory");
 }
-__device__ inline void store_sum(unsigned to, float v) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(v) : "memory"); }
+__device__ inline void store_sum(unsigned to, float v) {
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(v) : "memory");
+}
 __device__ inline float4 load_quad(unsigned from) {
     float4 v;
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(from));

@@ -130,9 +130,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // order of k, so every run gives the same bits. Compared with wgmma_splitk, sums need not travel through L2, and
 // nothing waits for a counter in memory.
 //
-// wgmma reads 32-bit operands in shared memory along K only, but rows of a product may also be in registers, which can be
-// loaded from anywhere; see wgmma_tf32. So a large A or B that runs along M or N is not transposed. Here, lanes load 4
-// bytes at a time, two of which share a bank: memory is slower.
+// wgmma reads 32-bit operands in shared memory along K only, but rows of a product may also be in registers, which can
+// be loaded from anywhere; see wgmma_tf32. So a large A or B that runs along M or N is not transposed. Here, lanes load
+// 4 bytes at a time, two of which share a bank: memory is slower.
 //
 // In e4m3, sums are promoted to float every 128 products, as in wgmma_fp8; e4m3_fast leaves them in the tensor cores.
 //
@@ -174,7 +174,8 @@ struct Result {
     int row0, column0;
 
     static __device__ unsigned find_box(unsigned tiles, int box) {
-        constexpr int kBytes = SWAP ? kColumns * kRowBytes : 64 * kColumns * sizeof(TC), kOfStage = kChunkBytes / kBytes;
+        constexpr int kBytes = SWAP ? kColumns * kRowBytes : 64 * kColumns * sizeof(TC);
+        constexpr int kOfStage = kChunkBytes / kBytes;
         return tiles + box / kOfStage * kStageBytes + box % kOfStage * kBytes;
     }
 
@@ -246,7 +247,8 @@ struct Result {
 
     template <bool BOXED>
     __device__ void store(float (&sum)[kStored / 2], unsigned tiles, const CUtensorMap* map, int group) const {
-        if constexpr (!SWAP && kColumns == 8) return store_sums<kStored>(sum, M, N, row0, column0, alpha, beta, C, bias);
+        if constexpr (!SWAP && kColumns == 8)
+            return store_sums<kStored>(sum, M, N, row0, column0, alpha, beta, C, bias);
         finish_sums<kStored, SWAP>(sum, M, N, row0, column0, alpha, beta, C, bias);
         if constexpr (SWAP) store_transposed_boxes<BOXED>(sum, tiles, map, group);
         else if constexpr (kColumns > 8) store_boxes<BOXED>(sum, tiles, map);
@@ -284,7 +286,7 @@ __device__ void multiply_from_registers(const RING& ring, Place& place, int step
                                         float (&sum)[BN / 2]) {
     const int warp = threadIdx.x % 128 / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int chunk = group * kChunkBytes + warp / 2 * (kDepth * kRowBytes);  // 32 rows of the product
-    const int from = chunk + t * kRowBytes + ((warp % 2 * 4 + g / 4) ^ t) * 16 + g % 4 * 4;  // row g and k = t of the warp
+    const int from = chunk + t * kRowBytes + ((warp % 2 * 4 + g / 4) ^ t) * 16 + g % 4 * 4;  // row g, k = t
     unsigned rows[2][4];
     int last = 0;  // the previous stage
     for (int step = 0; step < steps; ++step, place.advance()) {
@@ -295,7 +297,8 @@ __device__ void multiply_from_registers(const RING& ring, Place& place, int step
         for (int i = 0; i < kSteps; ++i) {
 #pragma unroll
             for (int j = 0; j < 4; ++j)  // row g + 8 is two parts further, k = t + 4 four rows
-                rows[i % 2][j] = load_shared((tile ^ (j % 2 * 32 + j / 2 * 64)) + i * kBlockBytes + j / 2 * (4 * kRowBytes));
+                rows[i % 2][j] =
+                    load_shared((tile ^ (j % 2 * 32 + j / 2 * 64)) + i * kBlockBytes + j / 2 * (4 * kRowBytes));
             begin_products();
             multiply_add<BN>(sum, rows[i % 2], columns + i * TileB::STEP, step > 0 || i > 0);
             commit_products();
