@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[1] / "foreign" / "python"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "python"
 WRITTEN = Path(__file__).parents[1] / "foreign" / "python_as_written"
 SIZE = "35x129x133"
-TIMED = "385x517x449"
+TIMED = "385x449x517"
 """Large enough for a window to need dozens of operand sets instead of thousands, and short enough for graphs."""
 HONEST = (
     "returns_result",

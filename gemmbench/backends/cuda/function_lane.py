@@ -25,7 +25,7 @@ from gemmbench.backends.cuda.python_functions import (
     has_private_memory,
     private_memory,
 )
-from gemmbench.backends.cuda.python_modules import check_shared_code
+from gemmbench.backends.cuda.python_modules import watch_shared_code
 from gemmbench.backends.cuda.returned_arrays import NAN_BYTE, ReturnedArrays
 from gemmbench.backends.cuda.window import Calls, WindowTimer
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, PlanError
@@ -281,12 +281,12 @@ class FunctionLane:
         """
         examiner = Examiner(self.stream, self.gate, self.side)
         load_driver().Context.synchronize()
-        self.prepare(calls, 1)
-        if function.findings is None:
-            function.findings = examiner.examine(function, calls, *result)
-        elif not known:
-            examiner.run(calls.queue[0])
-        check_shared_code(function.variant)
+        with watch_shared_code(function.variant):
+            self.prepare(calls, 1)
+            if function.findings is None:
+                function.findings = examiner.examine(function, calls, *result)
+            elif not known:
+                examiner.run(calls.queue[0])
         findings = function.findings
         calls = replace(calls, kernels=findings.kernels, no_graph=findings.no_graph, overlap=findings.overlap)
         if graph or turns:
@@ -333,12 +333,12 @@ class FunctionTimer(WindowTimer):
 
     @contextmanager
     def _watch_calls(self, launches: int, recorded: bool) -> Iterator[None]:
-        self._prepare(launches)
-        with translate_errors(self._errors, self._calls.launch):
-            with self._function.watch_memory():
-                yield
-            self._calls.function.finish(recorded)
-        check_shared_code(self._function.variant)
+        with watch_shared_code(self._function.variant):
+            self._prepare(launches)
+            with translate_errors(self._errors, self._calls.launch):
+                with self._function.watch_memory():
+                    yield
+                self._calls.function.finish(recorded)
 
     def time_alone(self) -> float:
         """See WindowTimer."""

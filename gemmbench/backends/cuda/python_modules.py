@@ -83,10 +83,18 @@ def _keep_shared_code(variant: Variant) -> Iterator[None]:
         raise LaunchError(_explain_change(variant, changed))
 
 
-def check_shared_code(variant: Variant) -> None:
-    """Raise LaunchError if calls of a function have replaced code that rows share. The code is restored."""
-    if changed := _restore_shared_code():
-        forget_module(variant)
+@contextmanager
+def watch_shared_code(variant: Variant) -> Iterator[None]:
+    """Restore code that rows share if calls of a function in the `with` block replace it.
+
+    Raises LaunchError if they do, unless the block raises itself.
+    """
+    try:
+        yield
+    finally:
+        if changed := _restore_shared_code():
+            forget_module(variant)
+    if changed:
         raise LaunchError(_explain_change(variant, changed))
 
 

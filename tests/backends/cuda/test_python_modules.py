@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.cuda import python_modules, window
-from gemmbench.backends.cuda.python_modules import copy_module, explain_errors, forget_module, load_module
+from gemmbench.backends.cuda.python_modules import (
+    copy_module,
+    explain_errors,
+    forget_module,
+    load_module,
+    watch_shared_code,
+)
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.variant import PythonCall
 
@@ -120,6 +126,15 @@ def test_a_file_that_replaces_the_timer_fails_and_changes_no_other_row(make_func
             load_gemm(make_function(EVIL.format(line)))
         assert (window.WindowTimer.time, window.median_frequency) == before
     load_gemm(make_function(EVIL.format("")))
+
+
+def test_a_call_that_replaces_the_timer_and_fails_changes_no_other_row(make_function):
+    text = TEXT.replace("return Tile(TILE)", "window.median_frequency = None; raise ValueError('own')")
+    variant, before = make_function(f"{text}\nfrom gemmbench.backends.cuda import window\n"), window.median_frequency
+    gemm = load_gemm(variant)
+    with pytest.raises(ValueError, match="own"), watch_shared_code(variant):
+        gemm(None, None, None, None, 0)
+    assert window.median_frequency is before
 
 
 def test_a_submission_to_gpu_mode_finds_its_types_and_leaves_nothing(make_function):
