@@ -330,13 +330,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(kBloc
     for (int turn = 0; schedule.find(turn, w); ++turn) {
         const Part part = walk.find(w.tile, M, block);
         const int row = part.row + group * 64;
-        if (row >= part.end) {  // nothing to multiply: the first warp releases the stages
+        if (row >= part.end) {  // nothing to multiply
             for (int step = w.begin; step < w.end; ++step, place.advance()) {
-                if (thread >= 32) continue;
                 await(ring.filled(place.stage), place.parity);
+                meet_group(group);  // a warp that still stores must not miss a stage
                 Cluster::release(ring.emptied(place.stage), fetcher);
             }
-            meet_group(group);  // the others may have stored meanwhile, but must not get ahead
             continue;
         }
         float sum[kParts][BN / 2];
