@@ -2,7 +2,7 @@
 summary: all k of a few columns of B in registers, C produced row by row and streamed out, for a small K
 order: 48.2
 symbol: gemm<shifted>
-precisions: [f32, tf32]
+precisions: [f32, tf32, bf16, f16]
 layouts: [nn, nt, tn, tt]
 params:
   DEPTH: [8, 4, 16, 32, 64]     # k of B in registers; a larger K takes several passes over C
@@ -11,10 +11,11 @@ params:
   ROWS: [64, 16, 32, 128, 256]  # of C in a block
   THREADS: [256, 128, 64]
 let:
-  unit: min(8, THREADS * TN // COLUMNS)  # floats: a sector of 32 bytes, or less
+  unit: min(32 // BYTES_C, THREADS * TN // COLUMNS)  # elements: a sector of 32 bytes, or less
   shifted: TN > 1 and N % unit != 0      # rows of C do not all begin at multiples of it
   across: cdiv(N + unit - 1, COLUMNS) if shifted else cdiv(N, COLUMNS)
 require:
+  - BYTES_C == 4 or K <= DEPTH # a second pass would add to a rounded C
   - DEPTH * TN <= 128          # registers
   - ROWS * COLUMNS % (THREADS * TN) == 0
   - THREADS % COLUMNS == 0        # all rows of a thread are shifted alike
@@ -51,8 +52,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // Stores are marked as streaming, because C is not read again soon. Both operands come through shared memory, padded
 // with zeros to DEPTH, so every layout and size takes the same path. The next launch starts early (pdl).
 //
-// Where the row length of C is not a multiple of a sector (32 bytes), a block starts each row up to seven columns
-// further left. Then no sector belongs to two blocks, and all 16-byte stores are aligned. With N = 5:
+// Where the row length of C is not a multiple of a sector (32 bytes), a block starts each row up to seven floats further
+// left. Then no sector belongs to two blocks, and all 16-byte stores are aligned. With N = 5:
 //
 //      memory   0 1 2 3 4 5 6 7    the column, modulo 8, and the thread that stores it
 //      row 0    0 0 0 0 1          Row 1 begins in the middle of the vector that thread 1 of row 0 would
@@ -67,32 +68,37 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // memory is the bottleneck up to a K of about 32. With K = 1 this is an outer product.
 
 #include "../common/launch.cuh"
-#include "../common/vector.cuh"
 
 constexpr int kAcross = COLUMNS / TN, kDown = THREADS / kAcross;  // threads along a row, rows at once
-constexpr int kUnit = kDown < 8 ? kDown : 8;                     // floats: a sector, or less
+constexpr int kSector = 32 / sizeof(TC), kUnit = kDown < kSector ? kDown : kSector;  // elements
 // Blocks per SM: while one fetches, others store.
 constexpr int kBlocks = (DEPTH <= 4 ? 1024 : DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;
 
-using Columns = Vector<TN>::type;
+template <int BYTES> struct Word;  // which one instruction stores
+template <> struct Word<2> { using type = unsigned short; };
+template <> struct Word<4> { using type = unsigned; };
+template <> struct Word<8> { using type = uint2; };
+template <> struct Word<16> { using type = uint4; };
+using Columns = Word<TN * sizeof(TC)>::type;
 
 // Copies part of an operand to shared memory as TILE x DEPTH, or as DEPTH x TILE with K_MAJOR, with zeros outside.
 // ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses in every layout.
-template <int TILE, bool ALONG_K, bool K_MAJOR>
-__device__ void stage(float* to, const float* matrix, int extent, int K, int x0, int k0) {
-    const float* const from = matrix + (ALONG_K ? (long long)x0 * K + k0 : (long long)k0 * extent + x0);
+template <int TILE, bool ALONG_K, bool K_MAJOR, typename T>
+__device__ void stage(float* to, const T* matrix, int extent, int K, int x0, int k0) {
+    const T* const from = matrix + (ALONG_K ? (long long)x0 * K + k0 : (long long)k0 * extent + x0);
 #pragma unroll 4
     for (int e = threadIdx.x; e < TILE * DEPTH; e += THREADS) {
         const int x = ALONG_K ? e / DEPTH : e % TILE, k = ALONG_K ? e % DEPTH : e / TILE;
         const bool inside = unsigned(x0 + x) < unsigned(extent) && k0 + k < K;  // x0 can be negative
-        to[K_MAJOR ? k * TILE + x : x * DEPTH + k] = inside ? __ldg(from + (ALONG_K ? x * K + k : k * extent + x)) : 0;
+        const int at = ALONG_K ? x * K + k : k * extent + x;
+        to[K_MAJOR ? k * TILE + x : x * DEPTH + k] = inside ? float(__ldg(from + at)) : 0;
     }
 }
 
 // Rows of C, each scaled by `beta` first if that is not 0. Bs begins `LEFT` columns before column0.
 template <bool SHIFTED, int LEFT>
 __device__ void store_rows(int M, int N, float alpha, float beta, const float* As, const float* Bs, int row0,
-                           int column0, float* C) {
+                           int column0, TC* C) {
     const int down = threadIdx.x / kAcross;
     const int shift = SHIFTED ? (row0 + down) % kUnit * (N % kUnit) % kUnit : 0;  // beyond whole units
     const int place = threadIdx.x % kAcross * TN - shift, column = column0 + place;
@@ -117,15 +123,18 @@ __device__ void store_rows(int M, int N, float alpha, float beta, const float* A
             }
         }
         if (row0 + row >= M) return;
-        float* const c = C + (long long)(row0 + row) * N + column;
+        TC* const c = C + (long long)(row0 + row) * N + column;
+        Columns word;
+        TC* const values = reinterpret_cast<TC*>(&word);
 #pragma unroll
         for (int j = 0; j < TN; ++j) {
             sum[j] *= alpha;
             if (unsigned(column + j) >= unsigned(N)) continue;
-            if (beta != 0) sum[j] += beta * c[j];  // otherwise C is not read
-            if (!whole) __stcs(c + j, sum[j]);
+            if (beta != 0) sum[j] += beta * float(c[j]);  // otherwise C is not read
+            values[j] = TC(sum[j]);
+            if (!whole) c[j] = values[j];
         }
-        if (whole && column < N) __stcs(reinterpret_cast<Columns*>(c), reinterpret_cast<const Columns&>(sum));
+        if (whole && column < N) __stcs(reinterpret_cast<Columns*>(c), word);
     }
 }
 

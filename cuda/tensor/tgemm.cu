@@ -10,8 +10,8 @@ let:
   lines: min(M, N)
   wide: 128 // BYTES                    # elements of a row of a tile in shared memory
   clustered: SMS * 10 // 11             # SMs on which clusters of four and eight fit
-  size_a: M * K * BYTES // 1024         # KB
-  size_b: K * N * BYTES // 1024
+  size_a: cdiv(M * K * BYTES, 1024)      # KB
+  size_b: cdiv(K * N * BYTES, 1024)
   inputs: size_a + size_b
   outputs: M * N * BYTES_C // 1024
   copied_a: size_a if lda * BYTES % 16 != 0 else 0
@@ -19,6 +19,7 @@ let:
   copied: copied_a + copied_b
   padded: 1 if copied > 0 else 0
   halves: BYTES == 2             # operands of 16 bits
+  ragged: copied > 0 or N * BYTES_C % 16 != 0   # TMA cannot fetch or store some rows
 shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream,
   sgemm_stream, mma_sync]
 costs:                          # in ps, but start, wave, pad, join and end in ns
@@ -179,6 +180,18 @@ estimates:                      # in ps
     loads: odd * (copied_a * cdiv(N, BN) + copied_b * cdiv(M, BM)) // SMS
     time: 1000 * start + max(step * cdiv(K, wide) * rounds, dram * (inputs + outputs)) + out * outputs + loads
 pick:                           # by the model that is explained below
+  - when: halves and K <= 4 and M * N > 400000 and ragged
+    variant: sgemm_outer
+    params: {DEPTH: 4, COLUMNS: 128, TN: 4, ROWS: 32, THREADS: 256}
+  - when: halves and K <= 4 and ragged
+    variant: sgemm_outer
+    params: {DEPTH: 4, COLUMNS: 64, TN: 2, ROWS: 16, THREADS: 256}
+  - when: halves and K <= 8 and M * N > 400000 and ragged
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 128, TN: 4, ROWS: 32, THREADS: 256}
+  - when: halves and K <= 8 and ragged
+    variant: sgemm_outer
+    params: {DEPTH: 8, COLUMNS: 64, TN: 2, ROWS: 16, THREADS: 256}
   - when: BYTES <= 2 and M < N and lines > 0 and lines <= 8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
@@ -431,12 +444,13 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 //      up to 64 rows or columns              wgmma_wave: the long side along the rows of products, K split in clusters;
 //                                            mma_stream, which loads from any address
+//      K up to 8, tf32 or rows that are no   sgemm_outer: products in FP32 are fast enough, since storing C takes most
+//      multiples of 16 bytes                 of the time
 //      few tiles                             wgmma_wave with small tiles, or with slices of K
 //      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
 //      more                                  wgmma_hybrid; wgmma_cluster where rows are not multiples of 16 bytes
 //      tf32                                  the same, and sgemm_stream for up to 16 lines: products in FP32 are fast
 //                                            enough, since reading the large operand takes most of the time
-//      tf32 up to K = 8                      sgemm_outer, since storing C does
 //      e4m3                                  the same, and wgmma_fp8
 //      e5m2, 3xtf32, older GPUs              the kernel of that precision, with smaller tiles where C is small
 //

@@ -10,7 +10,10 @@ CLUSTERED = [(5, 2052, 1540), (2051, 6, 1029)]  # eight blocks of sgemm_stream s
 OF_16_BYTES = [256, (40, 72, 24), (8, 1032, 520), (2056, 1288, 264)]
 GROUPS = "0+33+257+1+0x65x96,5+0+3x4x8,100+100+100x64x64"
 GROUPS_OF_16_BYTES = "0+40+256+8+0x72x96,128+128x64x64"
-UNEVEN = f"{GROUPS_OF_16_BYTES},700+0+1+0+129+64+385+16x776x200,2500+3+0x264x136,{'+'.join(['17'] * 99)}x520x72"
+UNEVEN = (
+    f"{GROUPS_OF_16_BYTES},700+0+1+0+129+64+385+16x776x200,2500+3+0x264x136,{'+'.join(['17'] * 99)}x520x72,"
+    f"{'+'.join(['250', '130'] * 60)}x1024x72"
+)
 OF_BLOCKS = [256, (8, 1024, 528), (2056, 1280, 272), (300, 776, 640), (33, 65, 17), (4, 300, 4112)]
 OF_8_BITS = [256, (40, 72, 48), (8, 1032, 528), (2056, 1288, 272), (33, 65, 17), (300, 261, 4113)]
 FAMILIES = {
@@ -25,6 +28,7 @@ FAMILIES = {
         "f32",
         "sgemm_stream sgemm_outer sgemm_small sgemm_persistent sgemm",
     ),
+    "short": ([(300, 40, 8), (33, 65, 3), (515, 259, 1)], "tf32,bf16,f16", "sgemm_outer tgemm"),
     "groups": (GROUPS, "f32,f64,tf32", "naive tiled cublas cublas_grouped cublaslt"),
     "groups in 16 bits": (GROUPS_OF_16_BYTES, "f16,bf16", "naive tiled wmma cublas cublas_grouped cublaslt"),
     "groups on tensor cores": (UNEVEN, "bf16,f16,bf16_f32,f16_f32", "wgmma_grouped"),
