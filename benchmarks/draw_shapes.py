@@ -38,14 +38,14 @@ layouts: [nn, nt, tn, tt]
 layouts_in_turn: true
 variants: [tgemm, cublas, {{cublaslt: all}}]
 baseline: cublas
-measure: {{max_time: 0.2, until: 1%, sustained: 0}}
+measure: {{max_time: 0.1, until: 1%, sustained: 0}}
 """
 IN_FP8 = """\
 precisions: [{precision}]
 layouts: [nt]
 variants: [tgemm, {{cublaslt: all}}]
 baseline: cublaslt
-measure: {{max_time: 0.2, until: 1%, sustained: 0}}
+measure: {{max_time: 0.1, until: 1%, sustained: 0}}
 """
 
 
