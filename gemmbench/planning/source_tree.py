@@ -33,9 +33,9 @@ BUILT = "built.json"
 The folder benchmarks/ is not part of a wheel.
 """
 UNKNOWN_VERSION = "0+unknown"
+"""The version where there is neither git nor $GEMMBENCH_REVISION, such as in an archive from GitHub."""
 _UNTAGGED = "0.2.dev0"
 """The version of a revision that no tag precedes: the one after the last in CHANGELOG.md, in development."""
-"""The version where there is neither git nor $GEMMBENCH_REVISION, such as in an archive from GitHub."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _VARIABLE = "GEMMBENCH_REVISION"
