@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from gemmbench.planning.cpp.items import Item, Source
 from gemmbench.planning.cpp.tokens import Token
+from gemmbench.planning.manifests.kernel_code import list_quoted_includes
 from gemmbench.planning.manifests.variant import Variant
 
 _BARRIER = re.compile(r"__(?:sync\w+|\w+_sync)$")
@@ -69,9 +71,18 @@ def why_unsuitable(variant: Variant) -> str:
     if variant.arch:
         needed = " or ".join(f"sm_{name}" for name in variant.arch)
         return f"needs a GPU: it uses instructions of {needed}, {_CANNOT}"
-    if variant.min_sm >= _AMPERE and _SUSPICIOUS.search(variant.text):
+    if variant.min_sm >= _AMPERE and any(map(_SUSPICIOUS.search, _read_texts(variant))):
         return f"needs a GPU of sm_{variant.min_sm} or later (min_sm), and uses its instructions, {_CANNOT}"
     return ""
+
+
+def _read_texts(variant: Variant) -> Iterator[str]:
+    """Yield the text of a kernel and those of the headers that it includes from its own folder."""
+    yield variant.text
+    for name in list_quoted_includes(variant.text):
+        header = Path(variant.code.file).parent / name
+        if header.parent == Path(variant.code.file).parent and header.is_file():
+            yield header.read_text()
 
 
 def find_unsupported(source: Source, reached: Sequence[Item]) -> str:

@@ -7,7 +7,7 @@ import pytest
 from gemmbench.backends.cpu.support import explain_unknown, find_unsupported, has_barriers, why_unsuitable
 from gemmbench.planning.cpp.items import Source
 from gemmbench.planning.cpp.reach import find_reached
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import Code, Variant
 
 KERNEL = Variant("k", "", 0, "kernel", ("cuda", "cpu"), ("f32",), ("nn",))
 
@@ -119,6 +119,13 @@ def test_the_text_of_a_kernel_for_newer_gpus_is_enough_to_refuse_it():
     assert "sm_80 or later (min_sm)" in why_unsuitable(replace(KERNEL, min_sm=80, text=ptx))
     assert why_unsuitable(replace(KERNEL, min_sm=50, text=ptx)) == ""
     assert why_unsuitable(replace(KERNEL, min_sm=80, text="int plain;")) == ""
+
+
+def test_a_header_of_a_kernel_may_need_a_gpu(tmp_path):
+    (tmp_path / "mine.cuh").write_text('void wait() { asm("bar;"); }')
+    text, code = '#include "mine.cuh"\n#include "absent.cuh"\n', Code(str(tmp_path / "mine.cu"))
+    assert "sm_80 or later" in why_unsuitable(replace(KERNEL, min_sm=80, text=text, code=code))
+    assert why_unsuitable(replace(KERNEL, min_sm=50, text=text, code=code)) == ""
 
 
 def test_synchronises():
