@@ -24,12 +24,11 @@ UNCOUNTED = {
     **dict.fromkeys(["torch_grouped_mm", "torch_matmul", "torch_scaled_mm", "triton_matmul"], NO_KERNEL),
     **dict.fromkeys(["mlp_cluster", "mlp_fused"], NETWORK),
     **dict.fromkeys(["sgemm", "tgemm"], PICKS),
-    **dict.fromkeys(["cp_async", "sgemm_persistent", "mma_sync", "wmma"], NEWER),
+    **dict.fromkeys(["cp_async", "sgemm_persistent", "mma_stream", "mma_sync", "wmma"], NEWER),
     **dict.fromkeys(["sgemm_cp_async", "sgemm_schedule"], PTX),
     **dict.fromkeys(["sgemm_splitk", "sgemm_tma", "wgmma", "wgmma_3xtf32", "wgmma_cluster", "wgmma_fp8"], TMA),
     **dict.fromkeys(["wgmma_fp8_blocks", "wgmma_hybrid", "wgmma_ring", "wgmma_splitk"], TMA),
     **dict.fromkeys(["wgmma_grouped", "wgmma_tf32", "wgmma_wave"], TMA),
-    "mma_stream": "uses inline PTX",
 }
 """Kernels without limits, and why their accesses cannot be counted on a CPU."""
 

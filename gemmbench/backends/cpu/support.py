@@ -82,7 +82,7 @@ def _read_texts(variant: Variant) -> Iterator[str]:
     for name in list_quoted_includes(variant.text):
         header = Path(variant.code.file).parent / name
         if header.parent == Path(variant.code.file).parent and header.is_file():
-            yield header.read_text()
+            yield header.read_text(encoding="utf-8", errors="replace")
 
 
 def find_unsupported(source: Source, reached: Sequence[Item]) -> str:
