@@ -15,7 +15,7 @@ template <int COLUMNS> struct Box {
         return box + row * kPitch + (part ^ (row / kRows % (kPitch / 16))) * 16;
     }
 
-    // Write 16 rows of a warp: those sums of a product whose columns begin at 0. See multiply_add.
+    // Write 16 rows of a warp. `sum` begins with the sums of COLUMNS columns of a product; see multiply_add.
     static __device__ void write(unsigned box, const float* sum) {
         static_assert(COLUMNS >= 16 && COLUMNS <= kLineColumns, "a row has two matrices or more, up to 128 bytes");
         const int lane = threadIdx.x % 32;

@@ -428,8 +428,8 @@ pick:                           # by the model that is explained below
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Chooses a kernel by a model of its time. The candidates of a kernel share a dozen constants, which are fitted to times
-// on this card (tgemm.costs) or follow from its clock and bandwidth:
+// Chooses a kernel by a model of its time. The candidates of a kernel share four to eighteen constants, which are
+// fitted to times on this card (tgemm.costs) or follow from its clock and bandwidth:
 //
 //      time = start
 //           + waves of blocks * (wave + steps along K * step)          but at least dram * KB of A, B and C

@@ -197,12 +197,12 @@ struct Result {
         if (BOXED && threadIdx.x % 32 == 0) wait_for_reads<0>();
     }
 
-    // The transpose: write boxes of kColumns rows of C, one of which is 128 bytes. The group has 64 columns of C.
+    // The transpose: write boxes of kColumns rows of C with 128 bytes each. The group has 64 columns of C.
     static __device__ void write_transposed(const float (&sum)[kStored / 2], unsigned tiles) {
         const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32, part = warp * 2 + lane / 8 % 2;  // of a row
 #pragma unroll
         for (int i = 0; i < kStored / 8; ++i) {
-            const int box = i * 8 / kColumns, row = i * 8 % kColumns;  // of the matrices 2 i and 2 i + 1
+            const int box = i * 8 / kColumns, row = i * 8 % kColumns;  // of columns 8 i to 8 i + 7 of the product
             if constexpr (sizeof(TC) == 4) {
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {

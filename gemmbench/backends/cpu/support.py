@@ -63,7 +63,7 @@ _UNKNOWN = re.compile(
 
 
 def why_unsuitable(variant: Variant) -> str:
-    """Explain in one sentence why the CPU cannot execute a variant, judging by its manifest; "" otherwise."""
+    """Explain in one sentence why the CPU cannot execute a variant, judging by manifest and text; "" otherwise."""
     if not variant.is_kernel:
         return ""
     if variant.tensor_maps:

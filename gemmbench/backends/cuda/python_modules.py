@@ -74,20 +74,15 @@ def _keep_shared_code(variant: Variant) -> Iterator[None]:
     Raises LaunchError if it replaces any, because the rows of a batch share them.
     """
     _shared[:] = _list_shared_code()
-    try:
+    with watch_shared_code(variant):
         yield
-    finally:
-        changed = _restore_shared_code()
-    if changed:
-        sys.modules.pop(_name_module(variant), None)
-        raise LaunchError(_explain_change(variant, changed))
 
 
 @contextmanager
 def watch_shared_code(variant: Variant) -> Iterator[None]:
-    """Restore code that rows share if calls of a function in the `with` block replace it.
+    """Restore code that rows share if the `with` block replaces it.
 
-    Raises LaunchError if they do, unless the block raises itself.
+    Raises LaunchError if it does, unless the block raises itself.
     """
     try:
         yield
