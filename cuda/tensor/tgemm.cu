@@ -20,8 +20,8 @@ let:
   padded: 1 if copied > 0 else 0
   halves: BYTES == 2             # operands of 16 bits
   ragged: copied > 0 or N * BYTES_C % 16 != 0   # TMA cannot fetch or store some rows
-shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream,
-  sgemm_stream, mma_sync]
+shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_grouped, wgmma_tf32,
+  mma_stream, sgemm_stream, mma_sync]
 costs:                          # in ps, but start, wave, pad, join and end in ns
   wgmma_wave: &tiles
     start: 1500                 # of a launch
@@ -71,11 +71,12 @@ costs:                          # in ps, but start, wave, pad, join and end in n
     part: 400                   # of 1 KB of sums
     pad: 1000
     copy: 2048 * 1000000 // BANDWIDTH
-  wgmma_hybrid:
+  wgmma_hybrid: &large
     start: 4000
     tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
     end: 1500                   # of a tile
     dram: 1024 * 1000000 // BANDWIDTH
+  wgmma_grouped: *large
   mma_stream: &stream
     start: 1800
     each: 200000                # of a round along K
@@ -151,12 +152,13 @@ estimates:                      # in ps
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * pad + copy * copied
     time: 1000 * start + main + adding
-  wgmma_hybrid:
+  wgmma_hybrid: &cut
     tiles: cdiv(M, BM) * cdiv(N, BN)
     steps: cdiv(K, wide)
     share: cdiv(tiles * steps, SMS) if STREAM_K else cdiv(tiles, SMS) * steps
     main: tensor * BM * BN // 4096 * share + 1000 * end * cdiv(tiles, SMS)
     time: 1000 * start + max(main, dram * (inputs + outputs))
+  wgmma_grouped: *cut
   mma_stream:
     tiles: cdiv(lines, LINES) * cdiv(max(M, N), 64)
     round: 32 * WARPS * AHEAD
@@ -264,13 +266,16 @@ pick:                           # by the model that is explained below
   - when: halves and lines > 16 and lines <= 64 and copied > 0
     candidates:
       - wgmma_splitk: {BN: 64, STAGES: 8}
-  - when: halves and large >= 6 * SMS and K >= 1024 and copied == 0 and N * BYTES_C % 16 == 0
+  - when: halves and large >= 6 * SMS and K >= 1024 and not ragged
     candidates:
       - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: [15, 14, 16], STREAM_K: 1}
       - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
-  - when: halves and large > 2 * SMS and copied == 0 and N * BYTES_C % 16 == 0
+  - when: halves and large > 2 * SMS and not ragged
     candidates:
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: [0, 1]}
+  - when: halves and large > SMS and not ragged and not TRANS_A
+    candidates:
+      - wgmma_grouped: {BM: 128, BN: 256, STAGES: 4, STREAM_K: [1, 0]}
   - when: halves and large > 2 * SMS
     candidates:
       - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
