@@ -9,8 +9,8 @@ params:
   BM: [256, 128]                # 256: each warpgroup has two blocks of 64 rows
   BN: [128, 192, 64]
   STAGES: [4, 3, 6]
-  CLUSTER_M: [1, 2]             # blocks below one another: they have the same tile of B
-  CLUSTER_N: [2, 1]             # side by side: the same tile of A
+  CLUSTER_M: [2, 1]             # blocks below one another: they have the same tile of B
+  CLUSTER_N: [1, 2]             # side by side: the same tile of A
 let:
   any_n: N * BYTES_C % 16 != 0  # C does not leave by TMA
   cluster: CLUSTER_M * CLUSTER_N
@@ -20,7 +20,7 @@ let:
   rows_b: min(BN, N) if CLUSTER_M == 1 else BN / CLUSTER_M
   copies: K % 16 != 0           # TMA needs rows that are multiples of 16 bytes: others are copied and padded
   pitch: cdiv(K, 16) * 16       # of the copies
-  bytes: STAGES * ((BM + BN) * 128 + 16) + 32768 + 16
+  bytes: STAGES * ((BM + BN) * 128 + 16) + 32768
 require:
   - cluster <= 2                # larger ones leave SMs without work
   - (BM / 128 + 1) * BN <= 384  # else the sums do not fit in registers
@@ -65,8 +65,9 @@ source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 //     partial = A B over 128 k, on tensor cores                 sum += partial      (wgmma_fp8)
 //     factor  = scale_a[row] * scale_b[128 columns]             sum += partial * factor
 //
-// A lane has the sums of two rows of each block of 64, so it needs two scales of A for each, and one of B: five numbers
-// in a stage. It loads those of the next stage while the tensor cores work on this one.
+// A lane has the sums of two rows of each block of 64, as have the three beside it. So each of the four loads the scale
+// of one row, and shuffles give it to the others; those of B, which lie along K, come four steps at a time. They are
+// loaded a step ahead, while the tensor cores work on this one.
 //
 //                 scale_b[0]   scale_b[1]                    BN = 192
 //                +------------+------                    column0 = 0:    128 columns | 64
@@ -75,83 +76,71 @@ source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 //     ...        |            |                          so each 64 columns have a factor of their own
 //                +------------+------
 //
-// The two groups take turns: the products of one are queued only after those of the other, so that one multiplies while
-// the other adds. Tiles of 128 rows are too small for that.
-//
 // Bound by the power limit on large problems, and by shared memory, as wgmma_fp8 is.
 
 #include "persistent.cuh"
 
 static_assert(SCALE_M == 1 && SCALE_K == kDepth && kPromotes, "a stage of the ring has the scales of one step along K");
 
-constexpr bool kTakesTurns = BM == 256;
 constexpr int kFactors = BN % SCALE_N ? BN / 64 : BN / SCALE_N, kWidth = BN / kFactors;  // of B; columns of each
 
-// The scales of a stage that a lane needs.
-struct StageScales {
-    float a[2 * kParts], b[kFactors];
-};
-
-// Where a lane finds the scales of a tile.
+// The scales of one step in a tile, spread over the lanes of a warp: each has that of a row, and of one of four steps
+// of B.
 struct Scales {
     const float *a, *b;
     int M, N, pitch;  // of b
-    int rows[2 * kParts], columns[kFactors];  // of the scales
+    int row, columns[kFactors];
+    unsigned step;
+    float of_row, of_columns[kFactors];
 
-    // `at` is the origin of the tile; `row` is the lane's first row in it. Rows and columns outside C get those of the
-    // last one.
-    __device__ void move_to(int2 at, int row) {
+    // Rows and columns outside C get the scales of the last one.
+    __device__ void move_to(int2 tile, int row_in_tile) {
+        row = min(tile.x + row_in_tile, M - 1);
 #pragma unroll
-        for (int i = 0; i < 2 * kParts; ++i) rows[i] = min(at.x + row + i / 2 * 64 + i % 2 * 8, M - 1);
-#pragma unroll
-        for (int i = 0; i < kFactors; ++i) columns[i] = min(at.y + i * kWidth, N - 1) / SCALE_N * pitch;
+        for (int i = 0; i < kFactors; ++i) columns[i] = min(tile.y + i * kWidth, N - 1) / SCALE_N * pitch + threadIdx.x % 4;
     }
 
-    __device__ StageScales load(int step) const {
-        StageScales found;
-        const float* const from = a + size_t(step) * M;
+    __device__ void load(int at) {
+        step = at;
+        of_row = a[at * M + row];
 #pragma unroll
-        for (int i = 0; i < 2 * kParts; ++i) found.a[i] = from[rows[i]];
+        for (int i = 0; i < kFactors; ++i) of_columns[i] = b[columns[i] + (step & ~3u)];
+    }
+
+    // The product of the scales of A and B for each row of the lane, and each kWidth columns.
+    __device__ void multiply(float (&factor)[2 * kParts][kFactors]) const {
+        float column[kFactors];
 #pragma unroll
-        for (int i = 0; i < kFactors; ++i) found.b[i] = b[columns[i] + step];
-        return found;
-    }
-};
-
-// The barriers at which groups take turns, behind those of the ring.
-struct Turns {
-    unsigned barriers, parity;  // the first group need not wait for its first turn
-
-    __device__ void begin(int group) {
-        if (kTakesTurns) await(barriers + 8 * group, parity);
-        parity ^= 1;
-    }
-    __device__ void end(int group) const {
-        if (!kTakesTurns) return;
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) arrive(barriers + 8 * (1 - group));
+        for (int j = 0; j < kFactors; ++j) column[j] = __shfl_sync(~0u, of_columns[j], step % 4);
+#pragma unroll
+        for (int i = 0; i < 2 * kParts; ++i) {
+            const float of_one = __shfl_sync(~0u, of_row, threadIdx.x % 32 / 4 * 4 + i);
+#pragma unroll
+            for (int j = 0; j < kFactors; ++j) factor[i][j] = of_one * column[j];
+        }
     }
 };
 
-// Add the products of a stage, times their scales, to the sums of a group.
+// Add the products of a stage, times their scales, to the sums of a group, and load the scales of step `next`.
 template <typename RING>
-__device__ void promote_stage(const RING& ring, int stage, int group, const StageScales& scales, Turns& turns,
-                              float (&sum)[kParts][BN / 2]) {
+__device__ void promote_stage(const RING& ring, int stage, int group, Scales& scales, int next, float (&sum)[kParts][BN / 2]) {
     const uint64_t b = TileB::describe(ring.b(stage), 0);
+    float factor[2 * kParts][kFactors];
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
         const uint64_t a = TileA::describe(ring.a(stage), (group * kParts + part) * 64);
         float partial[BN / 2];
-        turns.begin(group);
         begin_products();
 #pragma unroll
         for (int i = 0; i < kSteps; ++i) multiply_add<BN>(partial, a + i * TileA::STEP, b + i * TileB::STEP, i > 0);
         commit_products();
-        turns.end(group);
+        if (part == 0) {
+            scales.multiply(factor);
+            scales.load(next);
+        }
         wait_for_products<0>();
 #pragma unroll
-        for (int i = 0; i < BN / 2; ++i)
-            sum[part][i] += partial[i] * (scales.a[2 * part + i / 2 % 2] * scales.b[i / 4 * 8 / kWidth]);
+        for (int i = 0; i < BN / 2; ++i) sum[part][i] += partial[i] * factor[2 * part + i / 2 % 2][i / 4 * 8 / kWidth];
     }
 }
 
@@ -175,12 +164,8 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUS
     const Cluster block = Cluster::find();
     const Sources<> sources(M, N, K);
     const CUtensorMap *const map_a = sources.map_a(maps.map, 3), *const map_b = sources.map_b(maps.map, 3);
-    Turns turns{ring.filled(STAGES), unsigned(group == 0)};
     if (threadIdx.x == kFetcher) prefetch_maps(map_a, map_b, maps.map + 2, N);
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < kGroups; ++i) initialize(turns.barriers + 8 * i, 4);  // warps
-        ring.initialize_barriers(Cluster::SHARERS * kGroups);
-    }
+    if (threadIdx.x == 0) ring.initialize_barriers(Cluster::SHARERS * kGroups);
     __syncthreads();
     Cluster::meet();
     start_next_launch();
@@ -203,28 +188,28 @@ __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(CLUSTER_M * CLUS
     }
 
     if (kTakesRegisters) take_registers<232>();
-    const int fetcher = block.find_fetcher(thread), row = group * kParts * 64 + thread / 32 * 16 + thread % 32 / 4;
+    const int fetcher = block.find_fetcher(thread), lane = thread % 32;
+    const int row = (group * kParts + lane % 4 / 2 % kParts) * 64 + thread / 32 * 16 + lane % 2 * 8 + lane / 4;
     const Boxes boxes{M, N, alpha, beta, C, bias};
     Scales scales{scale_a, scale_b, M, N, (steps + 3) / 4 * 4};
     await_launch_before();  // the scales may be new
     int2 at = raster.origin(first, block);
     scales.move_to(at, row);
-    StageScales next = scales.load(0);
+    scales.load(0);
     int stored = 0;  // boxes of this warp
     for (int tile = first, turn = 0; tile < tiles; tile += stride, ++turn) {
-        const int2 here = at;
         float sum[kParts][BN / 2] = {};
         for (int step = 0; step < steps; ++step, place.advance()) {
-            const StageScales now = next;
-            const bool ends = step + 1 == steps;  // the tile
-            if (ends && tile + stride < tiles) {
-                at = raster.origin(tile + stride, block);
-                scales.move_to(at, row);
-            }
-            next = scales.load(turn_back(ends ? 0 : step + 1, 0, steps, turn + ends));
+            const int next = turn_back(min(step + 1, steps - 1), 0, steps, turn);
             await(ring.filled(place.stage), place.parity);
-            promote_stage(ring, place.stage, group, now, turns, sum);
+            promote_stage(ring, place.stage, group, scales, next, sum);
             Cluster::release(ring.emptied(place.stage), fetcher);
+        }
+        const int2 here = at;
+        if (tile + stride < tiles) {
+            at = raster.origin(tile + stride, block);
+            scales.move_to(at, row);
+            scales.load(turn_back(0, 0, steps, turn + 1));
         }
 #pragma unroll
         for (int part = 0; part < kParts; ++part)

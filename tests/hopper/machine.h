@@ -238,6 +238,9 @@ inline std::array<unsigned, 32> exchange(unsigned mine) {
     return all;
 }
 inline unsigned __shfl_sync(unsigned, unsigned value, int lane) { return exchange(value)[lane]; }
+inline float __shfl_sync(unsigned mask, float value, int lane) {
+    return __uint_as_float(__shfl_sync(mask, __float_as_uint(value), lane));
+}
 inline int __reduce_add_sync(unsigned, int value) {
     int sum = 0;
     for (const unsigned each : exchange(value)) sum += each;
