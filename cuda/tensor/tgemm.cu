@@ -19,6 +19,8 @@ let:
   copied: copied_a + copied_b
   padded: 1 if copied > 0 else 0
   halves: BYTES == 2             # operands of 16 bits
+  crossed_a: 1 if cdiv(lda * BYTES, 16) * 16 % 128 != 0 else 0   # 128 bytes of a row lie in two lines of the cache
+  crossed_b: 1 if cdiv(ldb * BYTES, 16) * 16 % 128 != 0 else 0
   ragged: copied > 0 or N * BYTES_C % 16 != 0   # TMA cannot fetch or store some rows
 shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_grouped, wgmma_tf32,
   mma_stream, sgemm_stream, mma_sync]
@@ -33,6 +35,7 @@ costs:                          # in ps, but start, wave, pad, join and end in n
     shared: 140                 # of 128 bytes that an SM writes to shared memory
     stream: 150                 # of 1 KB that all SMs fetch of the rows of products
     l2: 100                     # and of the columns
+    cross: 100                  # more where 128 bytes of a row lie in two lines
     dram: 1024 * 1000000 // BANDWIDTH
     out: 400                    # of 1 KB of C
     box: 5000                   # of a column of a tile that leaves by TMA
@@ -50,6 +53,7 @@ costs:                          # in ps, but start, wave, pad, join and end in n
     tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
     shared: 140
     l2: 100
+    cross: 100
     dram: 1024 * 1000000 // BANDWIDTH
     out: 400
     loose: 10000                # of a column of a tile whose rows are no multiples of 16 bytes
@@ -75,11 +79,14 @@ costs:                          # in ps, but start, wave, pad, join and end in n
     start: 4000
     tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
     end: 1500                   # of a tile
+    cut: 3000                   # of tiles that are cut along K
     dram: 1024 * 1000000 // BANDWIDTH
   wgmma_grouped: *large
   mma_stream: &stream
     start: 1800
     each: 200000                # of a round along K
+    odd: 50000                  # more for each time that loads must be narrower, from 8 to 4 and 2 bytes
+    narrow: 100                 # and for 1 KB
     dram: 1024 * 1000000 // BANDWIDTH
     part: 8000
   sgemm_stream:
@@ -110,7 +117,9 @@ estimates:                      # in ps
     fetched: active * BN // CLUSTER_M // 8
     through: BYTES == 4 and (not TRANS_B if SWAP else TRANS_A)            # registers
     paced: max(registers if through else latency, flight // STAGES)
-    step: max(paced, max(busy * max(tensor * BM * BN // 4096, shared * (BM + BN)), stream * streamed + l2 * fetched))
+    crossed: (crossed_b if SWAP else crossed_a) * streamed + (crossed_a if SWAP else crossed_b) * fetched
+    feed: stream * streamed + l2 * fetched + cross * crossed
+    step: max(paced, max(busy * max(tensor * BM * BN // 4096, shared * (BM + BN)), feed))
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     ends: (1000 * join if cluster > 1 else 0) + (1000 * end if CLUSTER_K > 1 else 0)
     store: waves * BN * (box if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
@@ -125,7 +134,9 @@ estimates:                      # in ps
     waves: cdiv(tiles, usable)
     steps: cdiv(K, wide)
     fetched: min(tiles, usable) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
-    step: max(max(latency, flight // STAGES), max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    crossed: min(tiles, usable) * cluster * (crossed_a * BM // CLUSTER_N + crossed_b * BN // CLUSTER_M) // 8
+    feed: l2 * fetched + cross * crossed
+    step: max(max(latency, flight // STAGES), max(max(tensor * BM * BN // 4096, shared * (BM + BN)), feed))
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     ends: (1000 * join if cluster > 1 else 0) + 1000 * end + (waves * BN * loose if N * BYTES_C % 16 != 0 else 0)
     time: 1000 * start + main + ends + out * outputs + padded * 1000 * pad + copy * copied
@@ -137,7 +148,10 @@ estimates:                      # in ps
     waves: cdiv(tiles, SMS // cluster)
     steps: cdiv(K, wide)
     fetched: min(tiles, SMS // cluster) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
-    step: max(max(latency, flight // STAGES), max(max(tensor * BM * BN // 4096, shared * (BM + BN)), l2 * fetched))
+    rows: (crossed_b if swaps else crossed_a) * BM // CLUSTER_N
+    crossed: min(tiles, SMS // cluster) * cluster * (rows + (crossed_a if swaps else crossed_b) * BN // CLUSTER_M) // 8
+    feed: l2 * fetched + cross * crossed
+    step: max(max(latency, flight // STAGES), max(max(tensor * BM * BN // 4096, shared * (BM + BN)), feed))
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     copies: 1000 * pad + copy * size_b if TRANS_A and not TRANS_B else 0
     ends: (1000 * join if cluster > 1 else 0) + 1000 * end + (waves * BN * loose if N * BYTES_C % 16 != 0 else 0)
@@ -152,13 +166,13 @@ estimates:                      # in ps
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * pad + copy * copied
     time: 1000 * start + main + adding
-  wgmma_hybrid: &cut
+  wgmma_hybrid: &whole
     tiles: cdiv(M, BM) * cdiv(N, BN)
     steps: cdiv(K, wide)
     share: cdiv(tiles * steps, SMS) if STREAM_K else cdiv(tiles, SMS) * steps
     main: tensor * BM * BN // 4096 * share + 1000 * end * cdiv(tiles, SMS)
-    time: 1000 * start + max(main, dram * (inputs + outputs))
-  wgmma_grouped: *cut
+    time: 1000 * start + (1000 * cut if STREAM_K else 0) + max(main, dram * (inputs + outputs))
+  wgmma_grouped: *whole
   mma_stream:
     tiles: cdiv(lines, LINES) * cdiv(max(M, N), 64)
     round: 32 * WARPS * AHEAD
@@ -166,7 +180,10 @@ estimates:                      # in ps
     rounds: cdiv(tiles * split, BLOCKS * SMS)
     adding: part * tiles * split if split > 1 else 0
     read: inputs * cdiv(lines, LINES) + outputs
-    time: 1000 * start + max(each * rounds * cdiv(cdiv(K, round), split), dram * read) + adding
+    row: BYTES * (ldb if N >= M else lda)
+    halvings: 0 if row % 8 == 0 else 1 if row % 4 == 0 else 3
+    turn: each + odd * halvings
+    time: 1000 * start + max(turn * rounds * cdiv(cdiv(K, round), split), (dram + narrow * halvings) * read) + adding
   sgemm_stream:
     tiles: cdiv(lines, LINES) * cdiv(max(M, N), OUTPUTS)
     round: 16 * THREADS // OUTPUTS * AHEAD
@@ -268,11 +285,11 @@ pick:                           # by the model that is explained below
       - wgmma_splitk: {BN: 64, STAGES: 8}
   - when: halves and large >= 6 * SMS and K >= 1024 and not ragged
     candidates:
-      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: [15, 14, 16], STREAM_K: 1}
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
+      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
   - when: halves and large > 2 * SMS and not ragged
     candidates:
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: [0, 1]}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: [0, 1]}
   - when: halves and large > SMS and not ragged and not TRANS_A
     candidates:
       - wgmma_grouped: {BM: 128, BN: 256, STAGES: 4, STREAM_K: [1, 0]}
@@ -358,7 +375,7 @@ pick:                           # by the model that is explained below
       - wgmma_fp8: {BM: 256, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: [1, 2]}
   - when: BYTES == 1 and large > 2 * SMS
     candidates:
-      - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
+      - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: 15, STREAM_K: 0}
       - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: BYTES == 4 and K <= 4 and M * N > 2000000
@@ -433,7 +450,7 @@ pick:                           # by the model that is explained below
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Chooses a kernel by a model of its time. The candidates of a kernel share four to eighteen constants, which are
+// Chooses a kernel by a model of its time. The candidates of a kernel share five to nineteen constants, which are
 // fitted to times on this card (tgemm.costs) or follow from its clock and bandwidth:
 //
 //      time = start
@@ -443,7 +460,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 //      step = the longest of latency, the flight of a stage / STAGES, products on the tensor cores, bytes that an SM
 //             writes to its shared memory, and KB that all SMs fetch from L2, which are fewer with larger tiles and
-//             clusters
+//             clusters, and take longer where rows are no multiples of a line of 128 bytes
 //
 // Which candidates there are depends on the kind of shape:
 //
@@ -453,7 +470,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      multiples of 16 bytes                 of the time
 //      few tiles                             wgmma_wave with small tiles, or with slices of K
 //      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
-//      more                                  wgmma_hybrid; wgmma_cluster where rows are not multiples of 16 bytes
+//      more                                  wgmma_hybrid and wgmma_grouped, which may cut the last tiles along K;
+//                                            wgmma_cluster where rows are not multiples of 16 bytes
 //      tf32                                  the same, and sgemm_stream for up to 16 lines: products in FP32 are fast
 //                                            enough, since reading the large operand takes most of the time
 //      e4m3                                  the same, and wgmma_fp8
