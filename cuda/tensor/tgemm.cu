@@ -75,13 +75,20 @@ costs:                          # in ps, but start, wave, pad, join and end in n
     part: 400                   # of 1 KB of sums
     pad: 1000
     copy: 2048 * 1000000 // BANDWIDTH
-  wgmma_hybrid: &large
+  wgmma_hybrid:
     start: 4000
     tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
     end: 1500                   # of a tile
     cut: 3000                   # of tiles that are cut along K
     dram: 1024 * 1000000 // BANDWIDTH
-  wgmma_grouped: *large
+    fewer: 50                   # per mille longer with 14 clusters of eight than with 15
+    more: 1000                  # and with 16: twice as long where only 15 run at once
+  wgmma_grouped:
+    start: 4000
+    tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
+    end: 1500
+    cut: 3000
+    dram: 1024 * 1000000 // BANDWIDTH
   mma_stream: &stream
     start: 1800
     each: 200000                # of a round along K
@@ -166,13 +173,19 @@ estimates:                      # in ps
     main: max(waves * (1000 * wave + steps * step), dram * (inputs + outputs))
     adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * pad + copy * copied
     time: 1000 * start + main + adding
-  wgmma_hybrid: &whole
+  wgmma_hybrid:
+    tiles: cdiv(M, BM) * cdiv(N, BN)
+    steps: cdiv(K, wide)
+    share: cdiv(tiles * steps, SMS) if STREAM_K else cdiv(tiles, SMS) * steps
+    longer: fewer if LARGE == 14 else more if LARGE == 16 else 0
+    main: (tensor * BM * BN // 4096 * share + 1000 * end * cdiv(tiles, SMS)) // 1000 * (1000 + longer)
+    time: 1000 * start + (1000 * cut if STREAM_K else 0) + max(main, dram * (inputs + outputs))
+  wgmma_grouped:
     tiles: cdiv(M, BM) * cdiv(N, BN)
     steps: cdiv(K, wide)
     share: cdiv(tiles * steps, SMS) if STREAM_K else cdiv(tiles, SMS) * steps
     main: tensor * BM * BN // 4096 * share + 1000 * end * cdiv(tiles, SMS)
     time: 1000 * start + (1000 * cut if STREAM_K else 0) + max(main, dram * (inputs + outputs))
-  wgmma_grouped: *whole
   mma_stream:
     tiles: cdiv(lines, LINES) * cdiv(max(M, N), 64)
     round: 32 * WARPS * AHEAD
@@ -285,11 +298,11 @@ pick:                           # by the model that is explained below
       - wgmma_splitk: {BN: 64, STAGES: 8}
   - when: halves and large >= 6 * SMS and K >= 1024 and not ragged
     candidates:
-      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: 15, STREAM_K: 1}
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: 0}
+      - wgmma_hybrid: {BM: 256, BN: 192, STAGES: 3, LARGE: [15, 14, 16], STREAM_K: 1}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
   - when: halves and large > 2 * SMS and not ragged
     candidates:
-      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: 15, STREAM_K: [0, 1]}
+      - wgmma_hybrid: {BM: 128, BN: 256, STAGES: 4, LARGE: [15, 14, 16], STREAM_K: [0, 1]}
   - when: halves and large > SMS and not ragged and not TRANS_A
     candidates:
       - wgmma_grouped: {BM: 128, BN: 256, STAGES: 4, STREAM_K: [1, 0]}
@@ -375,7 +388,7 @@ pick:                           # by the model that is explained below
       - wgmma_fp8: {BM: 256, BN: 128, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: [1, 2]}
   - when: BYTES == 1 and large > 2 * SMS
     candidates:
-      - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: 15, STREAM_K: 0}
+      - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
       - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: BYTES == 4 and K <= 4 and M * N > 2000000
@@ -461,6 +474,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      step = the longest of latency, the flight of a stage / STAGES, products on the tensor cores, bytes that an SM
 //             writes to its shared memory, and KB that all SMs fetch from L2, which are fewer with larger tiles and
 //             clusters, and take longer where rows are no multiples of a line of 128 bytes
+//
+// How many clusters of eight run at once depends on the wiring of a GPU. So wgmma_hybrid competes with 14, 15 and 16 of
+// them, and the fit finds how much longer it takes with 14, and with 16 where one of them has to wait.
 //
 // Which candidates there are depends on the kind of shape:
 //
