@@ -194,12 +194,12 @@ def _find_row_of_other(
         if EPILOGUE_STEPS[name].part != "row":
             continue
         sources: dict[int, int] = {}
-        for other in range(count):  # the first that fits
+        for other in range(count):
             row = finish.operands[name].astype(np.float64)[other]
             near = np.all(find_near(finish.follow(problem.epilogue, sums, {name: row})), axis=1)
-            for number in np.unique(product):
-                if near[product == number].all():
-                    sources.setdefault(int(number), other)
+            for number in map(int, np.unique(product)):
+                if near[product == number].all() and (other == number or number not in sources):
+                    sources[number] = other
         moved = sorted((number, other) for number, other in sources.items() if number != other)
         if len(sources) < len(np.unique(product)) or not moved:
             continue
