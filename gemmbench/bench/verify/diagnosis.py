@@ -33,11 +33,14 @@ class Explanation:
 
 
 def _find_explanation(wrong: WrongResult) -> Explanation | None:
-    """Return the first hypothesis that explains the wrong elements, or None."""
+    """Return the first hypothesis that explains the wrong elements, or None.
+
+    Where some are NaN, only a shift explains why there are no numbers.
+    """
     sample = wrong.sample
     if not len(sample):
         return None
-    for hypothesis in _HYPOTHESES:
+    for hypothesis in (_explain_by_shift,) if wrong.has_nan else _HYPOTHESES:
         if explanation := next(hypothesis(sample), None):
             return explanation
     return None
@@ -93,7 +96,7 @@ def _explain_by_lost_products(sample: WrongSample) -> Iterator[Explanation]:
     K = sample.terms.shape[1]
     total = sample.terms.sum(axis=1)
     if sample.matches(sample.apply_scalars(np.zeros(len(sample)))).all():
-        yield Explanation("product lost", "if the product A B were 0")
+        yield Explanation("product lost", _describe_lost_remainder(K) or "if the product A B were 0")
     until = np.cumsum(sample.terms, axis=1)[:, :-1]  # [:, k - 1] is the sum of the first k products
     for k in _matching_columns(sample, until)[::-1]:
         yield Explanation(
@@ -129,6 +132,11 @@ def _explain_by_lost_strides(sample: WrongSample, total: np.ndarray) -> Iterator
             yield Explanation("every p-th k lost", f"if only one product in {stride} were summed, from k = {k} on")
 
 
+def _describe_lost_remainder(K: int) -> str:
+    """Describe a product that was lost although no step along K may have been whole; "" if K is too large for that."""
+    return f"if all {K} products were lost: look at the remainder of K" if 1 < K < _TILES[-1] else ""
+
+
 def _count_products(count: int) -> str:
     return "product" if count == 1 else f"{count} products"
 
@@ -147,23 +155,34 @@ def _explain_by_shift(sample: WrongSample) -> Iterator[Explanation]:
     problem = sample.wrong.problem
     for d in _SHIFTS:
         side = f"{abs(d)} {'below' if d > 0 else 'above'} it"
-        if _matches_shifted(sample, sample.i + d, sample.j, (sample.i + d >= 0) & (sample.i + d < problem.M)):
+        if _matches_shifted(sample, d, 0):
             yield Explanation("rows shifted", f"if each row held the row {side}: a row index is off by {abs(d)}")
         side = f"{abs(d)} to its {'right' if d > 0 else 'left'}"
-        if _matches_shifted(sample, sample.i, sample.j + d, (sample.j + d >= 0) & (sample.j + d < problem.N)):
+        if _matches_shifted(sample, 0, d):
             yield Explanation(
                 "columns shifted", f"if each column held the column {side}: a column index is off by {abs(d)}"
             )
-        if 0 < abs(d) < problem.K and sample.matches(sample.apply_scalars(_sum_skewed(sample, d))).all():
+        skews = abs(d) < problem.K and not sample.wrong.has_nan
+        if skews and sample.matches(sample.apply_scalars(_sum_skewed(sample, d))).all():
             yield Explanation("k shifted", f"if k were off by {abs(d)} between A and B")
 
 
-def _matches_shifted(sample: WrongSample, i: np.ndarray, j: np.ndarray, valid: np.ndarray) -> bool:
-    """Return whether the sample holds the elements (i, j) instead, where these exist. Most of them must exist."""
-    if 2 * valid.sum() < len(sample):
-        return False
+def _matches_shifted(sample: WrongSample, down: int, right: int) -> bool:
+    """Return whether the sample holds the elements so far below and to its right, where these exist, as most must.
+
+    NaN may only be where they do not exist.
+    """
     wrong = sample.wrong
-    i, j = np.where(valid, i, sample.i), np.where(valid, j, sample.j)
+
+    def exists(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        i, j = i + down, j + right
+        return np.asarray((i >= 0) & (i < wrong.problem.M) & (j >= 0) & (j < wrong.problem.N))
+
+    row, column = np.nonzero(wrong.mask & np.isnan(wrong.got))
+    valid = exists(sample.i, sample.j)
+    if 2 * valid.sum() < len(sample) or exists(wrong.rows[row], column).any():
+        return False
+    i, j = np.where(valid, sample.i + down, sample.i), np.where(valid, sample.j + right, sample.j)
     product = wrong.alpha * sample.products(wrong.a, wrong.b, i, j).sum(axis=1)
     shifted = wrong.beta * wrong.operands["C"][i, j].astype(np.float64) if wrong.beta else 0.0
     in_place = wrong.beta * sample.before if wrong.beta else 0.0
@@ -404,7 +423,10 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
         words = f"{region.subject} {_was_or_were(region)} never written: C is unchanged"
         return _unwritten_cause(region), words + _advice(region)
     if not got.any():
-        return ZEROS, f"{region.subject} {'hold' if region.plural else 'holds'} 0{_advice(region)}"
+        words = f"{region.subject} {'hold' if region.plural else 'holds'} 0"
+        if _is_everywhere(region) and (lost := _describe_lost_remainder(wrong.problem.K)):
+            return ZEROS, f"{words}, as {lost}"
+        return ZEROS, words + _advice(region)
     return None
 
 

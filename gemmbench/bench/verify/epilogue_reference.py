@@ -9,7 +9,7 @@ a kernel has `approx`, they add that times |x| everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -131,18 +131,25 @@ class Finish:
 
 @dataclass(frozen=True)
 class _Mistake:
-    """What a mistake makes of the sums; `instead` is the activation that was applied instead of another."""
+    """What a mistake makes of the sums; `instead` is the activation that was applied instead of another.
+
+    `is_of_all` tells that its words are about every product.
+    """
 
     cause: str
     words: str
     value: np.ndarray
     instead: str = ""
+    is_of_all: bool = False
 
 
-def explain_epilogue(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: np.ndarray) -> Diagnosis | None:
+def explain_epilogue(
+    finish: Finish, sums: np.ndarray, got: np.ndarray, bound: np.ndarray, is_whole: bool
+) -> Diagnosis | None:
     """The mistake in an epilogue that gives a wrong result (rows x N) from right `sums`; None if none does.
 
-    A mistake gives all of it, within the `bound` of the right result. The sums may be off by so much too.
+    The rows are those of all products (`is_whole`) or of all wrong ones. A mistake gives all of it, within the `bound`
+    of the right result. The sums may be off by so much too.
     """
     right, _ = finish.apply_exactly(sums)
     store, unit = finish.problem.storage("C").store, finish.problem.precision.result_unit
@@ -150,16 +157,61 @@ def explain_epilogue(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: n
     smooth = any(EPILOGUE_STEPS[name].slope > 1 for name in names)
     size = np.maximum.reduce([np.abs(finish.follow(names[:at], sums)) for at in range(len(names))])
     bits = _find_kept_bits(finish, sums, got, bound)
-    for mistake in _list_mistakes(finish, sums):
-        stored = store(mistake.value)
+
+    def are_near(one: np.ndarray, value: np.ndarray) -> np.ndarray:
+        stored = store(value)
         slack = bound + 2 * unit * np.abs(stored)
         if smooth:
             slack = slack + ROUNDING_FACTOR * finish.unit * (np.abs(stored) + size)
-        if (np.abs(got - stored) <= slack).all() and not (np.abs(right - stored) <= slack).all():
+        return np.asarray(np.abs(one - stored) <= slack)
+
+    for mistake in _list_mistakes(finish, sums):
+        if mistake.is_of_all and not is_whole:
+            continue
+        if are_near(got, mistake.value).all() and not are_near(right, mistake.value).all():
             other = f"; write `{mistake.instead}` or `approx: 2^-{bits}` in the manifest"
             words = mistake.words + other * bool(bits and mistake.instead)
             return Diagnosis(mistake.cause, words, is_index_mistake=True, is_recomputed=True)
+    if found := _find_row_of_other(finish, sums, lambda value: are_near(got, value)):
+        return Diagnosis(*found, is_index_mistake=True, is_recomputed=True)
     return _explain_approximation(finish, bits) if bits else None
+
+
+_MOST_PRODUCTS = 64
+"""The most products whose rows of an operand are tried for those of another."""
+_MOST_NAMED = 3
+
+
+def _find_row_of_other(
+    finish: Finish, sums: np.ndarray, find_near: Callable[[np.ndarray], np.ndarray]
+) -> tuple[str, str] | None:
+    """The key and the description of rows of an operand that wrong products got from others, if they explain all."""
+    problem, (product, _) = finish.problem, find_products(finish.problem, finish.rows)
+    count, kind = len(problem.slices), problem.product_name
+    if not 1 < count <= _MOST_PRODUCTS:
+        return None
+    for name in problem.epilogue:
+        if EPILOGUE_STEPS[name].part != "row":
+            continue
+        sources: dict[int, int] = {}
+        for other in range(count):
+            row = finish.operands[name].astype(np.float64)[other]
+            near = np.all(find_near(finish.follow(problem.epilogue, sums, {name: row})), axis=1)
+            for number in map(int, np.unique(product)):
+                if near[product == number].all() and (other == number or number not in sources):
+                    sources[number] = other
+        moved = sorted((number, other) for number, other in sources.items() if number != other)
+        if len(sources) < len(np.unique(product)) or not moved:
+            continue
+        (number, other), *more = moved
+        words = f"rows of {kind} {number} got the {name} of {kind} {other}"
+        if more and all(each == number - 1 for number, each in moved):
+            words = f"rows of each wrong {kind} got the {name} of the {kind} before it"
+        elif more:
+            pairs = [f"{number} that of {kind} {other}" for number, other in more[:_MOST_NAMED]]
+            words += f", those of {kind} {', '.join(pairs)}"
+        return f"{name} of other product", words
+    return None
 
 
 _APPROXIMATED = range(24, 5, -1)
@@ -234,13 +286,14 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
         yield _Mistake(f"{name} along M", f"{name} was added along M instead of N", compute(along[:, None]))
         if several:
             first = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
-            yield _Mistake(f"{name} of product 0", f"every {kind} got the {name} of {kind} 0", compute(first))
+            words = f"every {kind} got the {name} of {kind} 0"
+            yield _Mistake(f"{name} of product 0", words, compute(first), is_of_all=True)
         only = np.broadcast_to(flat[:1], sums.shape)
         yield _Mistake(f"{name}[0]", f"every column got {name}[0]", compute(only))
         return
     if several:
         words = f"every {kind} got the {name} of {kind} 0"
-        yield _Mistake(f"{name} of product 0", words, compute(stored.astype(np.float64)[inside]))
+        yield _Mistake(f"{name} of product 0", words, compute(stored.astype(np.float64)[inside]), is_of_all=True)
     if problem.M == problem.N and not problem.groups:
         squares = view_products(problem, {name: stored.astype(np.float64)}, name)
         turned = squares.all.swapaxes(1, 2).reshape(-1, problem.N)[finish.rows]

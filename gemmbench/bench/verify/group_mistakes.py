@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
@@ -17,6 +19,8 @@ _ROWS, _COLUMNS, _LEAST = 64, 8, 4
 """How many wrong rows and elements of each are explained, and the smallest number of elements that is enough."""
 _MOST_TERMS = 1 << 27
 """The most products that are computed to find out where a row came from."""
+_TILES = (8, 16, 32, 64, 128, 256)
+"""The rows that tiles may have."""
 _ADVICE = "look at how a block finds its group, and at what begins at offsets[group]"
 _GRID_ADVICE = "look at the grid, at how a block finds its group, and at what begins at offsets[group]"
 _ROWS_ADVICE = "look at the guard on the rows of a group, and at tiles with rows of several groups"
@@ -25,7 +29,7 @@ _ROWS_ADVICE = "look at the guard on the rows of a group, and at tiles with rows
 def explain_groups(wrong: WrongResult) -> tuple[str, Diagnosis]:
     """Describe a wrong result of groups, and return its most likely cause."""
     groups = _Groups(wrong)
-    found = (unwritten := groups.find_unwritten()) or groups.find_origin()
+    found = (unwritten := groups.find_unwritten()) or groups.find_stride() or groups.find_origin()
     if found is None:
         number = groups.products[0]
         diagnosis = explain_product(groups.take(number))[1]
@@ -136,24 +140,97 @@ class _Groups(Products):
         whole = all(counts[each] == slices[each].M for each in pairs)
         filled = [each for each, rows in enumerate(groups) if rows]
         before = {each: filled[filled.index(each) - 1] for each in pairs}
-        if not whole and (most := self._find_overrun(pairs)):
+        has_one_source = len({(each.group, each.b) for each in origins}) == len(pairs)
+        if not whole and has_one_source and (most := self._find_overrun(pairs)):
             rows = "one row" if most == 1 else f"up to {most} rows"
             over = "the next one" if before == pairs else "the next ones"
             words = f"as if each group wrote {rows} too many, over the first rows of {over}"
             return number, "rows of other group", f"{words}; {_ROWS_ADVICE}"
         words = f"rows of group {number} were multiplied with the B of group {other}"
-        hint = _ADVICE
-        if len(pairs) > 1 and all(each == group - 1 for group, each in pairs.items()):
+        hint, numbers = _ADVICE, [int(each) for each in np.unique(suspects[0])]
+
+        def explains_all(find_source: Callable[[int], int]) -> bool:
+            """Whether groups are wrong where this is another group, and had its B."""
+            moved = [each for each in filled if find_source(each) != each]
+            return numbers == moved and all(each.b == find_source(each.group) for each in origins)
+
+        if len(pairs) > 1 and explains_all(lambda group: max(group - 1, 0)):
             words = "rows of each group were multiplied with the B of the group before it"
-        elif len(pairs) > 1 and all(each == len(groups) - 1 - group for group, each in pairs.items()):
+        elif len(pairs) > 1 and explains_all(lambda group: len(groups) - 1 - group):
             hint = "the groups of B were taken in reverse order"
-        elif 0 in groups and all(each == filled.index(group) for group, each in pairs.items()):
+        elif 0 in groups and explains_all(filled.index):
             hint = "as if empty groups had no B, which shifts those of the rest"
-        elif len(pairs) > 1 and set(pairs.values()) == {other}:
-            numbers = [int(each) for each in np.unique(suspects[0])]
+        elif len(pairs) > 1 and {each.b for each in origins} == {other}:
             which = "every group was" if {*numbers, other} >= set(filled) else _list_groups(numbers)
             words = f"{which} multiplied with the B of group {other}"
+        if hint is _ADVICE and (most := self._find_tile_overrun(origins)):
+            hint += f"; or as if each group wrote up to {most} rows too many, over the next ones; {_ROWS_ADVICE}"
         return number, "B of other group", f"{words}: {hint}"
+
+    def _find_tile_overrun(self, origins: list[_Origin]) -> int:
+        """Return how many rows past its end a group wrote if whole tiles in some order explain all rows; 0 if not.
+
+        Of the tiles that hold a row, the one that was written last is that of its group if the row is right, and that
+        of the group whose B it had if not.
+        """
+        first, sources = self.problem.offsets, {each.row: each.b for each in origins}
+        is_wrong = np.asarray(self.wrong.mask.any(axis=1))
+        rows = [int(row) for row, wrong in zip(self.wrong.rows, is_wrong, strict=True) if row in sources or not wrong]
+        own = find_products(self.problem, np.array(rows))[0].tolist()
+        for height in _TILES:
+            ends = [
+                begin + -(-count // height) * height for begin, count in zip(first, self.problem.groups, strict=False)
+            ]
+            order: dict[tuple[int, int], set[tuple[int, int]]] = {}
+            for row, group in zip(rows, own, strict=True):
+                holders = [each for each in range(group + 1) if self.problem.groups[each] and row < ends[each]]
+                tiles = {each: (each, (row - first[each]) // height) for each in holders}
+                if (source := sources.get(row, group)) not in tiles:
+                    break
+                order.setdefault(tiles[source], set()).update(set(tiles.values()) - {tiles[source]})
+            else:
+                if _is_acyclic(order):
+                    return max(row + 1 - first[source + 1] for row, source in sources.items())
+        return 0
+
+    def find_stride(self) -> _Cause | None:
+        """Find another distance between the groups of B that explains the compared rows, with NaN after the last."""
+        problem, wrong = self.problem, self.wrong
+        if problem.ld:
+            return None  # what was read in between is not known
+        places = self._choose_rows()
+        columns = [
+            np.unique(np.append(self._spread(wrong.mask[each]), self._spread(~wrong.mask[each]))) for each in places
+        ]
+        position, column = np.repeat(places, [len(each) for each in columns]), np.concatenate(columns)
+        if not len(column) or len(column) * problem.K > _MOST_TERMS:
+            return None
+        row, got = wrong.rows[position], wrong.got[position, column]
+        group, k = find_products(problem, row)[0], np.arange(problem.K)
+        inside = column[:, None] * problem.K + k if problem.trans_b else k * problem.N + column[:, None]
+        stored = np.append(wrong.operands["B"].astype(np.float64).reshape(-1), np.nan)
+        a = self._a[row].astype(np.float64)
+        base = wrong.beta * wrong.operands["C"][row, column].astype(np.float64) if wrong.beta else 0.0
+        sizes = {"K": problem.K, "N": problem.N, "M": problem.rows}
+        usual, number = problem.K * problem.N, int(group[np.isfinite(got)].max(initial=0))
+        for names in (("K", "K"), ("N", "N"), ("M", "K"), ("M", "N"), ("K",), ("N",)):
+            stride = math.prod(sizes[each] for each in names)
+            if stride == usual or not number:
+                continue
+            b = stored[np.minimum(group[:, None] * stride + inside, len(stored) - 1)]
+            values, size = (a * b).sum(axis=1), np.abs(a * b).sum(axis=1)
+            unknown = np.isnan(values)
+            fits = self._fit(got, wrong.alpha * values + base, size)
+            if np.array_equal(unknown, np.isnan(got)) and (fits | unknown).all():
+                words = f"as if B of a group began at group * {' * '.join(names)}: it begins at group * K * N"
+                return self.products[0], "stride of B", words
+        return None
+
+    @staticmethod
+    def _spread(chosen: np.ndarray) -> np.ndarray:
+        """Return some true places of a row."""
+        found = np.flatnonzero(chosen)
+        return found[np.unique(np.linspace(0, len(found) - 1, _COLUMNS).astype(int))] if len(found) else found
 
     def _find_overrun(self, pairs: dict[int, int]) -> int:
         """Return how far B of one group went on being used after its last row, if no other row is wrong; 0 if not.
@@ -168,6 +245,8 @@ class _Groups(Products):
 
     def _find_origins(self) -> list[_Origin]:
         """Find where some wrong rows came from, if all of them came from somewhere else."""
+        if self.wrong.has_nan:
+            return []
         rows = [each for each in self._choose_rows() if self._columns(each).size >= _LEAST]
         origins = [origin for row in rows if (origin := self._find_row(row)) is not None]
         return origins if rows and len(origins) == len(rows) else []
@@ -180,8 +259,7 @@ class _Groups(Products):
     def _columns(self, position: int) -> np.ndarray:
         """Return some wrong elements of a row."""
         wrong = self.wrong
-        found = np.flatnonzero(wrong.mask[position] & np.isfinite(wrong.got[position]) & ~wrong.unwritten[position])
-        return found[np.unique(np.linspace(0, len(found) - 1, _COLUMNS).astype(int))] if len(found) else found
+        return self._spread(wrong.mask[position] & np.isfinite(wrong.got[position]) & ~wrong.unwritten[position])
 
     def _find_row(self, position: int) -> _Origin | None:
         wrong, columns = self.wrong, self._columns(position)
@@ -253,6 +331,14 @@ def _find_first(fits: np.ndarray) -> int | None:
     """Return the first row of which every element fits."""
     found = np.flatnonzero(fits.all(axis=1))
     return int(found[0]) if found.size else None
+
+
+def _is_acyclic(order: Mapping[tuple[int, int], set[tuple[int, int]]]) -> bool:
+    try:
+        TopologicalSorter(order).prepare()
+    except CycleError:
+        return False
+    return True
 
 
 def _list_groups(numbers: list[int]) -> str:

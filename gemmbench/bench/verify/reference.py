@@ -433,9 +433,12 @@ class Reference:
             operands = {name: array for name, array in self.operands.items() if name not in self.problem.epilogue}
             wrong = replace(wrong, problem=plain, operands=operands, stored=(got, want))
             number = int(find_products(plain, wrong.suspects[:1])[0][0])
-            one = find_products(plain, rows)[0] == number
-            finish = self._make_finish(rows[one], declared)
-            found = explain_epilogue(finish, sums[one], got[one], np.zeros(1) if bound is None else bound[one])
+            product = find_products(plain, rows)[0]
+            failed, found = np.isin(product, product[mask.any(axis=1)]), None
+            for part in (slice(None), failed):
+                finish, near = self._make_finish(rows[part], declared), np.zeros(1) if bound is None else bound[part]
+                is_whole = len(finish.rows) == len(rows)
+                found = found or explain_epilogue(finish, sums[part], got[part], near, is_whole)
             undone, known = self._make_finish(rows).undo(got)
             if found is None and not (mask & known).any():
                 unwritten = self.problem.storage("C").find_unwritten(got[mask]).all()

@@ -12,11 +12,13 @@ import numpy as np
 
 from gemmbench.bench.operands.products import find_scales
 from gemmbench.bench.verify.diagnosis import Diagnosis
-from gemmbench.bench.verify.wrong_result import WrongResult
+from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample
 from gemmbench.planning.precisions import BFLOAT16, FLOAT16, Scales, StorageType
 
 _FEWER_BITS = (("bf16", 8), ("TF32 or f16", 11), ("f8e4m3", 4), ("f8e5m2", 3))
 """What scales may be rounded to: a name, and the significand bits."""
+_MOST_COLUMNS = 512
+"""The most columns of which NaN is explained."""
 _MOSTLY = 0.9
 """The share of elements that rounded sums must give to the last bit."""
 _ROUNDED_SUMS: tuple[tuple[str, StorageType], ...] = (("bf16", BFLOAT16), ("f16", FLOAT16))
@@ -32,9 +34,9 @@ class _Read(NamedTuple):
 
 def explain_scales(wrong: WrongResult) -> Diagnosis | None:
     """Return the mistake in scales that explains the wrong elements, or None."""
-    if not len(wrong.sample):
-        return None
     probe = _Probe(wrong)
+    if not np.isfinite(probe.sample.got).any():
+        return None
     with np.errstate(all="ignore"):
         found = next(probe.list_mistakes(), None)
     return Diagnosis(*found, is_index_mistake=True, is_recomputed=True) if found else None
@@ -45,6 +47,20 @@ class _Probe:
     """Computes E wrong elements again with other scales, from their sums over each of S steps along K."""
 
     wrong: WrongResult
+
+    @cached_property
+    def sample(self) -> WrongSample:
+        """The wrong elements to explain. If some are NaN, there is one of each block of columns, NaN or not.
+
+        It is empty if columns are NaN in part, because each has one scale of B, or if they are very many.
+        """
+        if not self.wrong.has_nan:
+            return self.wrong.sample
+        unknown = np.isnan(self.wrong.got)
+        begins = np.flatnonzero(np.diff(unknown[0], prepend=~unknown[0, :1]))
+        columns = np.union1d(begins, np.arange(0, unknown.shape[1], self._scales.columns or unknown.shape[1]))
+        is_explained = (unknown == unknown[0]).all() and len(columns) <= _MOST_COLUMNS
+        return self.wrong.sample_columns(columns) if is_explained else WrongSample(self.wrong, *np.zeros((3, 0), int))
 
     def list_mistakes(self) -> Iterator[tuple[str, str]]:
         """Yield the key and the description of every mistake that explains the elements."""
@@ -66,7 +82,7 @@ class _Probe:
 
     def _list_roundings(self, name: str, store: Callable[[np.ndarray], np.ndarray]) -> Iterator[tuple[str, str]]:
         """Yield what explains the elements if something was rounded between the sums and C."""
-        sums, a, b, sample = self._sums, self._find_own("A"), self._find_own("B"), self.wrong.sample
+        sums, a, b, sample = self._sums, self._find_own("A"), self._find_own("B"), self.sample
         every = f" of {self._scales.depth} products" if self._scales.depth else ""
         rounded, kept = "scale after rounding", np.zeros(len(sums))
         for column in (sums * a * b).T:
@@ -101,29 +117,34 @@ class _Probe:
     @cached_property
     def _sums(self) -> np.ndarray:
         """The sums without scales, E x S."""
-        sample, problem = self.wrong.sample, self.wrong.problem
+        sample, problem = self.sample, self.wrong.problem
         a, b = (self.wrong.operands[name] for name in "AB")
         raw = sample.products(a.T if problem.trans_a else a, b.T if problem.trans_b else b, sample.i, sample.j)
         return np.asarray(np.add.reduceat(raw, np.arange(0, problem.K, self._depth), axis=1))
 
     def _fits(self, sums: np.ndarray, scales: np.ndarray) -> bool:
-        """Return whether all elements are these sums times these scales."""
-        sample = self.wrong.sample
-        values = sample.apply_scalars((sums * scales).sum(axis=1))
+        """Return whether all elements are these sums times these scales, with NaN where a scale is NaN.
+
+        Scales that are 0 everywhere say nothing of where they were read.
+        """
+        sample = self.sample
+        values, unknown = sample.apply_scalars((sums * scales).sum(axis=1)), np.isnan(sample.got)
+        if not scales.any() or not np.array_equal(np.isnan(values), unknown):
+            return False
         size = np.abs(self.wrong.alpha * sums * scales).sum(axis=1)
-        return bool(sample.matches(values, np.maximum(size, sample.scale)).all())
+        return bool((sample.matches(values, np.maximum(size, sample.scale)) | unknown).all())
 
     def _agrees(self, values: np.ndarray) -> bool:
         """Return whether all elements match these rounded values, and most of them to the last bit.
 
         A number that was rounded may lie in the middle between two values of C, both of which match it.
         """
-        to_last_bit = self.wrong.problem.storage("C").store(values) == self.wrong.sample.got
-        return bool(self.wrong.sample.matches(values).all() and to_last_bit.mean() > _MOSTLY)
+        to_last_bit = self.wrong.problem.storage("C").store(values) == self.sample.got
+        return bool(self.sample.matches(values).all() and to_last_bit.mean() > _MOSTLY)
 
     def _find_own(self, name: str) -> np.ndarray:
         """Return the right scales of A or B."""
-        sample = self.wrong.sample
+        sample = self.sample
         scales = find_scales(self.wrong.problem, self.wrong.operands, name)
         return np.asarray(scales[:, sample.i if name == "A" else sample.j].T)
 
@@ -151,7 +172,7 @@ class _Probe:
 
     def _list_of_other(self, name: str) -> Iterator[_Read]:
         """Yield the scales of the other operand: its own, those at the index of this one, and at the same address."""
-        problem, operands, sample = self.wrong.problem, self.wrong.operands, self.wrong.sample
+        problem, operands, sample = self.wrong.problem, self.wrong.operands, self.sample
         other, line = ("B", sample.i) if name == "A" else ("A", sample.j)
         mine, others = (problem.operand(f"scale_{each.lower()}") for each in (name, other))
         row, column = np.indices(mine.shape)
@@ -164,8 +185,8 @@ class _Probe:
 
     def _list_moved(self, name: str) -> Iterator[_Read]:
         """Yield scales from other places."""
-        own, sample, problem = self._find_own(name), self.wrong.sample, self.wrong.problem
-        steps, stored = own.shape[1], self.wrong.operands[f"scale_{name.lower()}"].astype(np.float64)
+        own, sample, problem = self._find_own(name), self.sample, self.wrong.problem
+        steps = own.shape[1]
         if steps > 1:
             for which, at in _list_neighbours(np.arange(steps), 1, steps):
                 words = f"each block along K was multiplied with the {{1}} of the {which} block"
@@ -186,11 +207,30 @@ class _Probe:
         words = f"{{}} was read at the {line} instead of the {lines}"
         yield _Read(f"scale of {line}", words, by_line[:, crossed.clip(0, size - 1)].T)
         yield _Read(f"scale of {line}", words, by_line[:, crossed % size].T)
-        if min(stored.shape) > 1:
-            step, place = np.arange(steps), other[:, None] // count
-            first, second = (place, step) if name == "B" and count > 1 else (step, place)
-            at = (second * stored.shape[0] + first).clip(0, stored.size - 1)
-            yield _Read("scales transposed", "{} was read with its two indices exchanged", stored.reshape(-1)[at])
+        step, place = np.arange(steps), other[:, None] // count
+        yield from self._list_addressed(name, *((place, step) if name == "B" and count > 1 else (step, place)))
+
+    def _list_addressed(self, name: str, first: np.ndarray, second: np.ndarray) -> Iterator[_Read]:
+        """Yield scales at wrong addresses of their indices in memory, where NaN follows each row and the last."""
+        operand = self.wrong.problem.operand(f"scale_{name.lower()}")
+        (rows, columns), stored = operand.shape, self.wrong.operands[operand.name].astype(np.float64)
+        memory = np.pad(stored, ((0, 0), (0, operand.padding)), constant_values=np.nan).reshape(1, -1)
+        apart = columns + operand.padding
+        for cause, words, is_possible, at in (
+            ("rows of scales", "with its rows too near each other", operand.padding > 0, first * columns + second),
+            ("scales transposed", "with its two indices exchanged", min(rows, columns) > 1, second * rows + first),
+        ):
+            if not is_possible:
+                continue
+            scales = memory[0, at.clip(0, memory.size - 1)]
+            if np.isnan(scales).any():
+                how = f", {words}" if min(rows, columns) > 1 else ""
+                padding = f"the padding of {operand.name} was read{how}: its rows begin at multiples of {apart} scales"
+                if not self.wrong.beta and not (self.wrong.mask & ~self.wrong.unwritten).any():
+                    padding += ", or C was not written there"
+                yield _Read("padding of scales read", padding, scales)
+            else:
+                yield _Read(cause, f"{{}} was read {words}", scales)
 
 
 def _list_neighbours(places: np.ndarray, step: int, size: int) -> Iterator[tuple[str, np.ndarray]]:

@@ -76,6 +76,11 @@ class WrongResult:
         """R x N values that are true where C is as before the launch: NaN, or -1 among integers."""
         return self.problem.storage("C").find_unwritten(self.got)
 
+    @property
+    def has_nan(self) -> bool:
+        """Whether some wrong elements are NaN."""
+        return bool(np.isnan(self.got[self.mask]).any())
+
     @cached_property
     def a(self) -> np.ndarray:
         """op(A), M x K, with its scales."""
@@ -102,6 +107,13 @@ class WrongResult:
             crossed = np.logical_and.outer(self.mask.any(axis=1), self.mask.any(axis=0))
             few = np.concatenate([few, _spread(np.argwhere(crossed & ~self.mask & is_known))])
         return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]], len(wrong) < _MANY)
+
+    def sample_columns(self, columns: np.ndarray) -> WrongSample:
+        """At most 64 wrong numbers, spread across C, and an element of each of these columns."""
+        row = np.arange(len(columns)) % len(self.rows)
+        numbers = _spread(np.argwhere(self.mask & ~np.isnan(self.got)))
+        places = np.concatenate([numbers, np.stack([row, columns], axis=1)])
+        return WrongSample(self, self.rows[places[:, 0]], places[:, 1], self.got[tuple(places.T)])
 
     def _are_enough(self, places: np.ndarray) -> bool:
         """Whether real elements are many, or so far from what they should be that chance cannot explain their bits."""

@@ -40,6 +40,27 @@ def test_an_operand_of_the_first_group_for_all_is_named(found, name, rows):
     assert f"every group got the {name} of group 0" in check.message
 
 
+@pytest.mark.parametrize(
+    ("sources", "words"),
+    [
+        ([0, 0, 1], "rows of each wrong group got the bias of the group before it"),
+        ([0, 1, 0], "rows of group 2 got the bias of group 0"),
+        ([0, 2, 1], "rows of group 1 got the bias of group 2, those of group 2 that of group 1"),
+    ],
+)
+def test_a_bias_of_another_group_is_named_where_it_explains_all_groups(sources, words):
+    problem = Problem(39, 40, 24, groups=(5, 1, 33), epilogue=("bias",))
+    made = make_reference(problem, "ints", 1, 1.0, 0.0)
+    group = np.repeat(range(3), problem.groups)
+    a, b = made.operands["A"].astype(np.float64), view_factor(problem, made.operands, "B").all
+    sums = np.einsum("mk,mkn->mn", a, b.astype(np.float64)[group])
+    wrong = (sums + made.operands["bias"].astype(np.float64)[np.array(sources)[group]]).astype(np.float32)
+    check = made.check_exact(wrong)
+    assert words in check.message and "every group" not in check.message
+    wrong[-1, 3] += 1
+    assert "the bias of" not in made.check_exact(wrong).message
+
+
 def test_the_other_gelu_after_a_scale_is_named_and_offered():
     problem = Problem(40, 60, 24, epilogue=("bias", "residual", "scale", "gelu"))
     found = make_reference(problem, "ints", 1, 1.0, 0.0)

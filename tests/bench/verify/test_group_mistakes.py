@@ -71,6 +71,67 @@ def test_a_tile_that_runs_over_a_whole_group_into_the_one_after_it_is_named():
     assert made.check_exact(wrong).diagnosis.cause != "rows of other group"
 
 
+EQUAL = Problem(20, 20, 30, groups=(5, 5, 5, 5))
+
+
+def compute_rows(made, experts):
+    """The sums of all rows, each with the B of a group."""
+    a, b = made.operands["A"].astype(np.float64), view_factor(made.problem, made.operands, "B").all.astype(np.float64)
+    return (made.alpha * np.einsum("mk,mkn->mn", a, b[experts])).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("experts", "is_overrun"),
+    [
+        ([0] * 16 + [1] * 4, True),  # the tiles of 16 rows of the first groups are the last to be written
+        ([0] * 5 + [1] * 15, True),
+        ([0] * 10 + [2] * 5 + [2] * 5, True),
+        ([0] * 5 + [0] * 5 + [1] * 5 + [2] * 5, False),  # a tile cannot be both before and after another
+        ([0] * 5 + [1] * 5 + [2] * 5 + [1] * 2 + [3] * 3, False),
+        ([1] * 5 + [1] * 15, False),
+    ],
+)
+def test_tiles_over_whole_groups_are_offered_if_an_order_of_them_explains_all_rows(experts, is_overrun):
+    made = make_reference(EQUAL, "ints", 1, 1.0, 0.0)
+    message = made.check_exact(compute_rows(made, experts)).message
+    assert "multiplied with the B of group" in message or "of the group before it" in message
+    assert ("or as if each group wrote up to" in message) == is_overrun, message
+
+
+@pytest.mark.parametrize(
+    ("groups", "experts", "words"),
+    [
+        ((0, 5, 7), [0, 0, 2], ""),
+        ((5, 0, 7, 0, 9), [0, 1, 1, 3, 2], "as if empty groups had no B"),
+        ((4, 5, 7), [2, 1, 2], ""),
+        ((4, 5, 7), [2, 1, 0], "in reverse order"),
+        ((4, 5, 7, 6), [0, 0, 2, 2], ""),
+        ((4, 5, 7, 6), [0, 0, 1, 2], "rows of each group were multiplied with the B of the group before it"),
+    ],
+)
+def test_a_rule_is_only_said_if_it_explains_all_groups(groups, experts, words):
+    made = make_reference(Problem(sum(groups), 20, 30, groups=groups), "ints", 1, 1.0, 0.0)
+    message = made.check_exact(compute(made, experts=experts)).message
+    rules = "empty groups", "reverse", "each group were"
+    assert words in message and any(each in message for each in rules) == bool(words), message
+
+
+@pytest.mark.parametrize("fill", ["ints", "uniform"])
+@pytest.mark.parametrize(("N", "K", "name"), [(20, 30, "K * K"), (40, 24, "N * N"), (20, 30, "K")])
+def test_another_stride_of_b_is_named(fill, N, K, name):
+    made = make_reference(Problem(20, N, K, groups=(5, 5, 0, 10), alpha=1.5), fill, 1, 1.5, 0.0)
+    stride = {"K * K": K * K, "N * N": N * N, "K": K}[name]
+    at = np.minimum(np.arange(4)[:, None] * stride + np.arange(K * N), 4 * K * N)
+    moved = np.append(made.operands["B"].astype(np.float64).reshape(-1), np.nan)[at].reshape(4, K, N)
+    group = np.repeat(range(4), made.problem.groups)
+    a = made.operands["A"].astype(np.float64)
+    wrong = (1.5 * np.einsum("mk,mkn->mn", a, moved[group])).astype(np.float32)
+    check = made.check_exact if fill == "ints" else made.check_rounding
+    assert f"as if B of a group began at group * {name}: it begins at group * K * N" in check(wrong).message
+    wrong[7, 3:] += 50
+    assert "began at" not in check(wrong).message
+
+
 def test_rows_of_a_that_begin_elsewhere_are_named(found):
     first = list(found.problem.offsets)
     first[3] = first[0]

@@ -137,6 +137,56 @@ def test_a_mistake_is_named(problem, changes, cause, words):
     assert words in check.message
 
 
+def compute_at(problem, reference, find_address):
+    """C if each step and block of columns reads the scale of B at an address, with NaN behind each row."""
+    scale_b = problem.operand("scale_b")
+    memory = np.pad(reference.operands["scale_b"], ((0, 0), (0, scale_b.padding)), constant_values=np.nan).reshape(-1)
+    steps, blocks = np.arange(scale_b.shape[1])[:, None], np.arange(problem.N) // 128
+    return compute(problem, reference.operands, change_b=lambda _: memory[find_address(blocks, steps, scale_b.shape)])
+
+
+SHAPES = (1000, 127), (300, 200), (900, 300)
+ONE_STEP, TWO_STEPS, MANY = (Problem(16, *shape, "nt", "e4m3_blocks") for shape in SHAPES)
+
+
+@pytest.mark.parametrize("kind", ["exact", "scales", "uniform"])
+@pytest.mark.parametrize(
+    ("problem", "find_address", "words"),
+    [
+        (ONE_STEP, lambda block, step, shape: step * shape[0] + block, "was read: its rows begin at multiples of 4"),
+        (TWO_STEPS, lambda block, step, shape: block * shape[1] + step, "with its rows too near each other"),
+        (MANY, lambda block, step, shape: step * shape[0] + block, "with its two indices exchanged"),
+    ],
+)
+def test_the_padding_of_scales_is_named_where_it_makes_nan(problem, find_address, words, kind):
+    fills = {"exact": "ints", "uniform": "uniform"}
+    made = scaled(problem) if kind == "scales" else make_reference(problem, fills[kind], 1, 1.0, 0.0)
+    check = {"exact": made.check_exact, "scales": made.check_scales, "uniform": made.check_rounding}[kind]
+    wrong = compute_at(problem, made, find_address)
+    found = check(wrong)
+    assert found.diagnosis.cause == "padding of scales read", found.message
+    assert "the padding of scale_b was read" in found.message and words in found.message
+    assert "not written" not in found.message
+    wrong[3, 5] = np.nan
+    assert check(wrong).diagnosis.cause != "padding of scales read", "another NaN has another cause"
+
+
+def test_elements_that_are_all_nan_may_also_not_have_been_written():
+    reference = scaled(Problem(16, 300, 100, "nt", "e4m3_blocks"))
+    wrong = compute_at(reference.problem, reference, lambda block, step, shape: block + step)
+    assert "multiples of 4 scales, or C was not written there" in reference.check_scales(wrong).message
+    wrong[:] = np.nan
+    assert "scale" not in reference.check_scales(wrong).diagnosis.cause
+
+
+@pytest.mark.parametrize(("beta", "words"), [(0.0, "these elements hold 0, as if all"), (-0.5, ": as if all")])
+def test_a_lost_last_block_that_is_the_only_one_is_no_scale_of_another_block(beta, words):
+    problem = Problem(31, 61, 97, "nt", "e4m3_blocks")
+    made = make_reference(problem, "ints", 1, 1.0, beta)
+    check = made.check_exact((beta * made.operands["C"].astype(np.float32)).astype(problem.storage("C").numpy_type()))
+    assert f"{words} 97 products were lost: look at the remainder of K" in check.message
+
+
 @pytest.mark.parametrize(
     ("problem", "place"),
     [(BLOCKS, "row"), (ROWS, "row"), (TENSOR, "row"), (BLOCKS, "index"), (ROWS, "index"), (BLOCKS, "address")],
