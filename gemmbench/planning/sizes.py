@@ -217,7 +217,7 @@ class Sizes:
     shapes: tuple[AnyShape, ...]
 
 
-def read_sizes(written: str | int | Sequence[int | Shape] | Sizes) -> Sizes:
+def read_sizes(written: str | int | Sequence[int | str | Shape] | Sizes) -> Sizes:
     """Read sizes in the forms that --sizes and the Python interface accept. Raises UsageError."""
     if isinstance(written, Sizes):
         return written
@@ -225,7 +225,7 @@ def read_sizes(written: str | int | Sequence[int | Shape] | Sizes) -> Sizes:
     return Sizes(text, tuple(parse_sizes(text)))
 
 
-def _format_sizes(sizes: str | int | Sequence[int | Shape]) -> str:
+def _format_sizes(sizes: str | int | Sequence[int | str | Shape]) -> str:
     if isinstance(sizes, str | int | Integral):
         return str(sizes)
     if isinstance(sizes, tuple) and len(sizes) == 3 and all(isinstance(size, Integral) for size in sizes):
@@ -238,11 +238,11 @@ def _format_sizes(sizes: str | int | Sequence[int | Shape]) -> str:
 
 
 def _format_size(size: object) -> str:
-    if isinstance(size, Integral):
+    if isinstance(size, Integral | str):
         return str(size)
     if isinstance(size, tuple | list) and len(size) == 3:
         return "x".join(map(str, size))
-    raise UsageError(f"{size!r} is not a size; write 1024 or (1024, 768, 512) for M, N, K")
+    raise UsageError(f"{size!r} is not a size; write 1024, (1024, 768, 512) for M, N, K, or text such as '64*512'")
 
 
 def count_sizes(text: str | int) -> int:
