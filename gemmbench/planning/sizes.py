@@ -295,6 +295,8 @@ def _parse_item(item: str) -> _Item:
             [int(each) for each in rows.split("+")], _check_part(n, shown), _check_part(k, shown), shown
         )
         return _Item(1, (), groups)
+    if several := re.fullmatch(r"\d+\*(\d+(\+\d+)+(x\d+){2})", item):
+        raise UsageError(f"size '{_shorten(item)}': groups cannot form a batch; write {_shorten(several[1])}")
     if "+" in item:
         raise UsageError(
             f"size '{_shorten(item)}': cannot read these groups; write rows+rows+...xNxK, such as 512+0+33x768x512"
