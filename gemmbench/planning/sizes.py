@@ -209,6 +209,17 @@ def parse_sizes(text: str | int) -> list[AnyShape]:
     return [shape for item in items for shape in item]
 
 
+_LABEL = re.compile(r"\d+ groups of \d+(-\d+)?(x\d+){2}")
+
+
+def parse_shown_sizes(text: str) -> list[AnyShape | str]:
+    """Parse sizes as parse_sizes does, and keep those of many groups as tables show them. Raises UsageError."""
+    items = [item.strip() for item in text.split(",")]
+    labels: list[AnyShape | str] = [item for item in items if _LABEL.fullmatch(item)]
+    others = ",".join(item for item in items if item not in labels)
+    return labels + (parse_sizes(others) if others or not labels else [])
+
+
 @dataclass(frozen=True)
 class Sizes:
     """The shapes to measure and the text in which they were written."""
