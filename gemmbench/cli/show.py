@@ -134,7 +134,7 @@ def _list_folder(name: str, options: ShowOptions) -> None:
     selection = options.selection
     runs, left_out = list_runs(Path(name), TERMINAL, selection)
     report = report_runs(
-        name, runs, [f"'{each}'" if isinstance(each, str) else each.size for each in selection.sizes], left_out
+        name, runs, [each if isinstance(each, str) else each.size for each in selection.sizes], left_out
     )
     print_reports([report], options.output.style)
 

@@ -236,6 +236,8 @@ def test_many_groups_are_chosen_as_tables_call_them(gemmbench, script, saved):
     for size in ("5 groups of 1-5x16x16", "1+2+3+4+5x16x16"):
         assert gemmbench("show", path, "--sizes", size, *chosen).out.splitlines()[1:] == ["naive,15", "cublas,15"]
     assert len(gemmbench("show", path, "--sizes", "5 groups of 1-5x16x16,16", *chosen).out.splitlines()) == 5
+    listed = gemmbench("show", "results", "--sizes", "5 groups of 1-5x16x16").out
+    assert "--sizes '5 groups of 1-5x16x16'" in listed
     said = gemmbench("show", path, "--sizes", "8 groups of 1-5x16x16")
     assert said.code == 2
     assert "no row of size 8 groups of 1-5x16x16; the results contain: 16, 5 groups of 1-5x16x16" in said.err
