@@ -17,7 +17,7 @@ SMALL = {"device": "cpu", "cache": "hot", "rounds": 4, "out": None}
 # %% [markdown]
 # `verify` checks kernels on shapes where they often break, without timing them. `error` is the
 # largest rounding error in units of u (|A| |B|), where u is the unit roundoff. An error of up to 16
-# is accepted.
+# is accepted. A size is a number, a tuple, or text: `"64*512"` for a batch, `"5+3x16x8"` for groups.
 
 # %%
 checks = gemmbench.verify("tiled", sizes=[(1, 37, 5), 33], layout="nn", precision="f32", device="cpu")

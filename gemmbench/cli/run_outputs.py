@@ -15,7 +15,7 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.estimate import Estimate, estimate_run
 from gemmbench.bench.record import Record, TransferRecord
-from gemmbench.cli.options import ConfigName, OutputOptions, Values, VariantName
+from gemmbench.cli.options import RESULTS_FOLDER, ConfigName, OutputOptions, Values, VariantName
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
 from gemmbench.planning.files import STDOUT, is_results_name, results_stem
@@ -194,8 +194,10 @@ def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> l
 
     The newest run must be of the command `command`, such as `tune`, unless it is "".
 
-    Raises UsageError and StoreError.
+    Raises UsageError, also if there is no such folder, and StoreError.
     """
+    if folder != Path(RESULTS_FOLDER) and not folder.is_dir():
+        raise UsageError(f"--out {folder}: no such folder of results; to write the file, give -o {folder}")
     runs = [read_run(file, folder) for file in files or [str(find_newest_run(folder, command))]]
     for run in runs:
         print_warning(run)

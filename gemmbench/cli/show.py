@@ -23,7 +23,7 @@ from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warn
 from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
-from gemmbench.planning.sizes import parse_sizes
+from gemmbench.planning.sizes import parse_shown_sizes
 from gemmbench.planning.sweeps.run_request import OUTPUT, PROBLEM, parse_layouts, parse_precisions
 from gemmbench.report.comparison import RowFilter, compare_rows
 from gemmbench.report.explanation import explain_row, find_row
@@ -76,7 +76,7 @@ class ShowOptions:
     @property
     def selection(self) -> RowFilter:
         """The rows to show. Raises UsageError."""
-        sizes = parse_sizes(self.sizes) if self.sizes else ()
+        sizes = parse_shown_sizes(self.sizes) if self.sizes else ()
         precisions = parse_precisions(self.precisions) if self.precisions else ()
         layouts = parse_layouts(self.layouts) if self.layouts else ()
         return RowFilter(tuple(sizes), precisions, layouts, self.variants)
@@ -133,7 +133,9 @@ def _list_folder(name: str, options: ShowOptions) -> None:
         raise UsageError(f"{name} is a folder; give one of its results files, which gemmbench show {name} lists")
     selection = options.selection
     runs, left_out = list_runs(Path(name), TERMINAL, selection)
-    report = report_runs(name, runs, [shape.size for shape in selection.sizes], left_out)
+    report = report_runs(
+        name, runs, [each if isinstance(each, str) else each.size for each in selection.sizes], left_out
+    )
     print_reports([report], options.output.style)
 
 

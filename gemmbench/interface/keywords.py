@@ -41,7 +41,7 @@ SWEEP: Mapping[str, Option] = {each.keyword: each for each in OPTIONS.values() i
 class VerifyOptions(TypedDict, total=False):
     """The options of verify, for editors and type checkers."""
 
-    sizes: int | str | Sequence[int | tuple[int, int, int]] | None
+    sizes: int | str | Sequence[int | str | tuple[int, int, int]] | None
     precision: str | Sequence[str] | None
     layout: str | Sequence[str] | None
     params: str | Mapping[str, int | str | Sequence[int]] | None

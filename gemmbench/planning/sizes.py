@@ -209,6 +209,17 @@ def parse_sizes(text: str | int) -> list[AnyShape]:
     return [shape for item in items for shape in item]
 
 
+_LABEL = re.compile(r"\d+ groups of \d+(-\d+)?(x\d+){2}")
+
+
+def parse_shown_sizes(text: str) -> list[AnyShape | str]:
+    """Parse sizes as parse_sizes does, and keep those of many groups as tables show them. Raises UsageError."""
+    items = [item.strip() for item in text.split(",")]
+    labels: list[AnyShape | str] = [item for item in items if _LABEL.fullmatch(item)]
+    others = ",".join(item for item in items if item not in labels)
+    return labels + (parse_sizes(others) if others or not labels else [])
+
+
 @dataclass(frozen=True)
 class Sizes:
     """The shapes to measure and the text in which they were written."""
@@ -217,7 +228,7 @@ class Sizes:
     shapes: tuple[AnyShape, ...]
 
 
-def read_sizes(written: str | int | Sequence[int | Shape] | Sizes) -> Sizes:
+def read_sizes(written: str | int | Sequence[int | str | Shape] | Sizes) -> Sizes:
     """Read sizes in the forms that --sizes and the Python interface accept. Raises UsageError."""
     if isinstance(written, Sizes):
         return written
@@ -225,7 +236,7 @@ def read_sizes(written: str | int | Sequence[int | Shape] | Sizes) -> Sizes:
     return Sizes(text, tuple(parse_sizes(text)))
 
 
-def _format_sizes(sizes: str | int | Sequence[int | Shape]) -> str:
+def _format_sizes(sizes: str | int | Sequence[int | str | Shape]) -> str:
     if isinstance(sizes, str | int | Integral):
         return str(sizes)
     if isinstance(sizes, tuple) and len(sizes) == 3 and all(isinstance(size, Integral) for size in sizes):
@@ -238,11 +249,11 @@ def _format_sizes(sizes: str | int | Sequence[int | Shape]) -> str:
 
 
 def _format_size(size: object) -> str:
-    if isinstance(size, Integral):
+    if isinstance(size, Integral | str):
         return str(size)
     if isinstance(size, tuple | list) and len(size) == 3:
         return "x".join(map(str, size))
-    raise UsageError(f"{size!r} is not a size; write 1024 or (1024, 768, 512) for M, N, K")
+    raise UsageError(f"{size!r} is not a size; write 1024, (1024, 768, 512) for M, N, K, or text such as '64*512'")
 
 
 def count_sizes(text: str | int) -> int:
@@ -295,6 +306,8 @@ def _parse_item(item: str) -> _Item:
             [int(each) for each in rows.split("+")], _check_part(n, shown), _check_part(k, shown), shown
         )
         return _Item(1, (), groups)
+    if several := re.fullmatch(r"\d+\*(\d+(\+\d+)+(x\d+){2})", item):
+        raise UsageError(f"size '{_shorten(item)}': groups cannot form a batch; write {_shorten(several[1])}")
     if "+" in item:
         raise UsageError(
             f"size '{_shorten(item)}': cannot read these groups; write rows+rows+...xNxK, such as 512+0+33x768x512"

@@ -65,6 +65,8 @@ class Document:
                 message += _list_known(inside, path[-1])
             name = "".join(f" item {step + 1}" if isinstance(step, int) else f".{step}" for step in path)[1:]
             message = _TYPES.sub(_describe_types, message)
+            if message.endswith("whole number, not a number"):
+                message = message.removesuffix("a number") + f"{_quote_value(self.data, path)}; write one such as 8"
             raise self.error_at(path, f"{name}: {message}" if name and not unknown else message) from None
 
 

@@ -191,9 +191,12 @@ _HELD, _SHOW = "the results contain:", "gemmbench show"
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Selects the rows of a run to show. An empty field selects all. `variants` may hold patterns such as `sgemm*`."""
+    """Selects the rows of a run to show. An empty field selects all. `variants` may hold patterns such as `sgemm*`.
 
-    sizes: tuple[AnyShape, ...] = ()
+    A size is a shape, or text that tables show, such as `8 groups of 1-15x16x16`.
+    """
+
+    sizes: tuple[AnyShape | str, ...] = ()
     precisions: tuple[str, ...] = ()
     layouts: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
@@ -225,7 +228,7 @@ class RowFilter:
 
     def _includes(self, problem: Problem) -> bool:
         return (
-            (not self.sizes or problem.shape in self.sizes)
+            (not self.sizes or problem.shape in self.sizes or problem.size in self.sizes)
             and (not self.precisions or problem.precision_name in self.precisions)
             and (not self.layouts or problem.layout in self.layouts)
         )
@@ -239,9 +242,10 @@ class RowFilter:
             if not any(fnmatchcase(name, asked) for name in names):
                 raise UsageError(f"no row of '{asked}'{nearest_or_all(asked, names, _HELD, _SHOW)}")
         known = {each.problem.shape: each.problem.size for each in comparison.problems}
-        for shape in self.sizes:
-            if shape not in known:
-                raise UsageError(f"no row of size {shape.size}{nearest_or_all('', known.values(), _HELD, _SHOW)}")
+        for size in self.sizes:
+            if size not in (*known, *known.values()):
+                shown = size if isinstance(size, str) else size.size
+                raise UsageError(f"no row of size {shown}{nearest_or_all('', known.values(), _HELD, _SHOW)}")
 
 
 def compare_rows(run: Run) -> Comparison:

@@ -381,7 +381,7 @@ def report_runs(folder: str, runs: Sequence[ListedRun], sizes: Sequence[str] = (
     place = "" if folder.rstrip("/") == str(Destination.folder) else f" --out {shlex.quote(folder)}"
     example = next((run for run in runs if len(run.sizes) > 1 and run.command.startswith("run ")), runs[0])
     command = f"gemmbench show {example.id}{place}"
-    size = f"One size, and which kernel is fastest: {command} --sizes {[*sizes, *example.sizes][0]}"
+    size = f"One size, and which kernel is fastest: {command} --sizes {shlex.quote([*sizes, *example.sizes][0])}"
     notes = [f"One run: {command}", *([size] if len(example.sizes) > 1 else [])]
     if left_out:
         notes.append(f"Left out: {count_noun(left_out, 'run')} without such rows: gemmbench show {shlex.quote(folder)}")

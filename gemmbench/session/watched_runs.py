@@ -27,7 +27,7 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem, make_problem
-from gemmbench.planning.sizes import Shape, make_shape
+from gemmbench.planning.sizes import One, Shape, make_shape
 from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import describe_local
 
@@ -145,7 +145,9 @@ def plan_watching(
         found += [Launches(tuple(small.values()))] if small else []
         if not small:
             found.append(_explain_none(items[0]))
-    found += _plan_forms(variant, [*plans, *declared], chosen, host)
+    watched = {(plan.config, plan.problem) for item in found if isinstance(item, Launches) for plan in item.plans}
+    forms = _plan_forms(variant, [*plans, *declared], chosen, host)
+    found += [Launches((plan,)) for plan in forms if (plan.config, plan.problem) not in watched]
     if plans and not sized:
         (config, layout, precision), _ = next(iter(groups.items()))
         problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision)
@@ -156,20 +158,21 @@ def plan_watching(
 
 def _plan_forms(
     variant: Variant, verified: Sequence[Plan | Skip], precisions: Sequence[str], host: Machine
-) -> list[Launches | Skip]:
-    """Plan a launch for each epilogue and D that is verified, alone and with each kind of several products.
+) -> list[Plan]:
+    """Plan a launch for each batch, groups, epilogue and D that is verified, alone and with several products.
 
     Their rows are packed: a read of padding stays within its operand, and padding need not be written.
     """
-    found: dict[tuple[Config, Problem], Launches] = {}
+    found: dict[tuple[Config, Problem], Plan] = {}
     for item in verified:
         problem = replace(item.problem, ld=())
-        if isinstance(item, Skip) or problem.precision_name not in precisions or not any(problem.form.values()):
+        is_plain = One(problem.M, problem.N, problem.K) == problem.shape and not any(problem.form.values())
+        if isinstance(item, Skip) or problem.precision_name not in precisions or is_plain:
             continue
         config = Config() if variant.picks else item.config
         plan = plan_awkwardly(variant, config, problem, host, configurations.WATCHED[0])
         if isinstance(plan, Plan) and _is_short(plan.problem):
-            found.setdefault((config, plan.problem), Launches((plan,)))
+            found.setdefault((plan.config, plan.problem), plan)
     return list(found.values())
 
 

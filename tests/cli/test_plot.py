@@ -79,6 +79,7 @@ def test_a_row_that_is_wrong_is_counted_in_the_chart_and_not_drawn(gemmbench, ru
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--out", "x.svg"], "--out x.svg: no such folder of results; to write the file, give -o x.svg"),
         (["-o", "x.png"], "x.png: unknown format '.png'; charts are written as SVG, so end the name in .svg"),
         (["-o", "x"], "x: no suffix; charts are written as SVG, so end the name in .svg"),
         (

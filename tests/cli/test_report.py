@@ -51,6 +51,12 @@ def test_a_file_that_is_no_results_file_is_refused(refused, tmp_path):
     assert refused("report", "gone.jsonl").startswith("gone.jsonl: cannot be read")
 
 
+def test_a_folder_of_results_that_names_the_page_is_refused(gemmbench, journal, tmp_path):
+    said = gemmbench("report", journal, "--out", "page.html")
+    assert said.code == 2 and "--out page.html: no such folder of results; to write the file, give -o page" in said.err
+    assert not list(tmp_path.glob("*.html"))
+
+
 def test_a_page_that_cannot_be_written_is_a_usage_error(gemmbench, journal):
     said = gemmbench("report", journal, "-o", journal / "page.html")
     assert said.code == 2 and "cannot write" in said.err

@@ -228,6 +228,21 @@ def test_what_no_row_has_is_refused_with_what_there_is(gemmbench, many, options,
     assert said.code == 2 and words in said.err
 
 
+def test_many_groups_are_chosen_as_tables_call_them(gemmbench, script, saved):
+    sizes = ["--sizes", "16,1+2+3+4+5x16x16", "--layout", "nn", "--rounds", "4", "--cache", "hot"]
+    gemmbench("run", "naive", "--device", script(), *sizes)
+    path = saved()[0]
+    chosen = ["--columns", "kernel,M", "--export-csv", "-"]
+    for size in ("5 groups of 1-5x16x16", "1+2+3+4+5x16x16"):
+        assert gemmbench("show", path, "--sizes", size, *chosen).out.splitlines()[1:] == ["naive,15", "cublas,15"]
+    assert len(gemmbench("show", path, "--sizes", "5 groups of 1-5x16x16,16", *chosen).out.splitlines()) == 5
+    listed = gemmbench("show", "results", "--sizes", "5 groups of 1-5x16x16").out
+    assert "--sizes '5 groups of 1-5x16x16'" in listed
+    said = gemmbench("show", path, "--sizes", "8 groups of 1-5x16x16")
+    assert said.code == 2
+    assert "no row of size 8 groups of 1-5x16x16; the results contain: 16, 5 groups of 1-5x16x16" in said.err
+
+
 def test_three_sizes_share_a_table_and_have_their_own_with_details(gemmbench, many):
     said = gemmbench("show", many)
     assert said.out.startswith("% of cublas: nn, f32\n\nkernel ") and "--details" in said.out

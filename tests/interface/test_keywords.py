@@ -32,6 +32,7 @@ from gemmbench.planning.sweeps.run_request import Measuring, Selection, read_par
         ([512, 1024], "512,1024"),
         ([512, (1024, 768, 512)], "512,1024x768x512"),
         ([(1024, 768, 512)], "1024x768x512"),
+        ([64, "5+3x16x8", "2*512"], "64,5+3x16x8,2*512"),
         ((64, 128), "64,128"),
         (range(128, 512, 128), "128,256,384"),
     ],
@@ -45,9 +46,9 @@ def test_sizes(sizes, text):
     [
         ((1, 2, 3), "write [(1, 2, 3)] for one problem M, N, K or [1, 2, 3] for three"),
         ([], "sizes is empty; leave it out"),
-        ([(1, 2)], "is not a size; write 1024 or"),
-        ([1.5], "is not a size; write 1024 or"),
-        ([None], "is not a size; write 1024 or"),
+        ([(1, 2)], "is not a size; write 1024, (1024"),
+        ([1.5], "is not a size; write 1024, (1024"),
+        ([None], "is not a size; write 1024, (1024"),
     ],
 )
 def test_what_is_not_a_size_or_could_be_one_problem_or_three_is_refused(sizes, message):

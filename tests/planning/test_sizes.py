@@ -104,7 +104,7 @@ NOT_POSITIVE = "is not positive; a matrix needs at least one row and column"
         ("2000000000+2000000000x3x4", "4,000,000,000 rows in all groups are too many; at most 2147483647"),
         ("+".join(["1"] * 1025) + "x3x4", "1,025 groups are too many; at most 1,024 are allowed"),
         ("5+1", "size '5+1': cannot read these groups; write rows+rows+...xNxK, such as 512+0+33x768x512"),
-        ("2*5+1x3x4", "size '2*5+1x3x4': cannot read these groups"),
+        ("2*5+1x3x4", "size '2*5+1x3x4': groups cannot form a batch; write 5+1x3x4"),
         ("1*" * 2000 + "8", "is not a number of products; write 64*512 for 64 of them"),
         ("1:" * 2000 + "8", "is not a size; write 1024"),
         ("9" * 5000, "too many; the largest size is 2147483647"),

@@ -130,3 +130,19 @@ def test_each_declared_epilogue_and_d_is_watched_with_packed_rows(verify):
         ((), True), (("bias", "scale"), False), (("bias", "scale"), True)
     }  # fmt: skip
     assert not any(each.ld for each in problems)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "counts", "shapes"),
+    [
+        (["one", "many", "groups"], ["count", "offsets", "groups"], [(1, 0), (1, 6), (1, 130), (3, 0)]),
+        (["many"], ["count"], [(3, 0)]),
+    ],
+)
+def test_each_declared_batch_and_groups_are_watched_once(verify, kinds, counts, shapes):
+    watcher = PlayedWatcher()
+    manifest = {"kinds": kinds, "args": ["M", "N", "K", "alpha", "A", "B", "beta", "C", *counts]}
+    verify(watcher, sizes=None, precisions=None, layouts=None, manifest=manifest)
+    M, N, K = configurations.WATCHED[0]
+    watched = [plan.problem for plan in watcher.plans if (plan.problem.M, plan.problem.N, plan.problem.K) == (M, N, K)]
+    assert sorted((each.count, len(each.groups)) for each in watched) == shapes

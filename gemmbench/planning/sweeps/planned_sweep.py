@@ -132,7 +132,9 @@ def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, 
     if runs and (explicit or variant.fault or _offers_precisions(variant, sweep)):
         return name
     if explicit:
-        raise DeviceError(f"baseline {name} needs a GPU; use --baseline {default}")
+        fits = _offers_precisions(catalog.get(default), sweep)
+        advice = f"use --baseline {default}" if fits else "leave out --baseline"
+        raise DeviceError(f"baseline {name} needs a GPU; {advice}")
     return default
 
 

@@ -42,7 +42,7 @@ class Choices:
         problem = record.problem
         return (
             (not self.variants or record.variant in self.variants)
-            and self.size in ("", problem.shape.size)
+            and self.size in ("", problem.shape.size, problem.size)
             and self.precision in ("", problem.precision_name)
             and self.layout in ("", problem.layout)
         )

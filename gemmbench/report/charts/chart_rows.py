@@ -220,6 +220,20 @@ def choose_problem(rows: Sequence[Row]) -> list[Row]:
     return max(problems.values(), key=lambda rows: (len({row.record.variant for row in rows}), rows[0].record.flops))
 
 
+def note_other_problems(rows: Sequence[Row], drawn: Sequence[Row]) -> list[str]:
+    """Count in a sentence the problems of `rows` that are not drawn, and name the first, if there are any."""
+    shown = {row.record.problem for row in drawn}
+    others = [problem for problem in dict.fromkeys(row.record.problem for row in rows) if problem not in shown]
+    if not others:
+        return []
+    named = ", ".join(map(str, others[:_MOST_NAMED]))
+    count = count_noun(len(others), "other problem")
+    return [f"Not drawn: {count} ({named}{', ...' if len(others) > _MOST_NAMED else ''})."]
+
+
+_MOST_NAMED = 3
+
+
 def make_series(
     rows: Sequence[Row], choices: Choices, make_point: Callable[[str, Row], Point], joined: bool = True
 ) -> tuple[Series, ...]:

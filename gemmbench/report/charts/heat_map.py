@@ -14,6 +14,7 @@ from gemmbench.report.charts.chart_rows import (
     choose_unit,
     describe_rows,
     name_baseline,
+    note_other_problems,
     note_unranked,
     row_tip,
     select_rows,
@@ -27,8 +28,8 @@ from gemmbench.report.verdicts import SLOWER, sort_by_speed
 
 def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """Draw GFLOPS, or percent of the baseline. Raises UsageError if fewer than two parameters vary."""
-    rows = _choose_variant(select_rows(comparisons, choices), choices)
-    rows = _measured_together(_choose_run(choose_problem(rows)))
+    selected = _choose_variant(select_rows(comparisons, choices), choices)
+    rows = _measured_together(_choose_run(choose_problem(selected)))
     x, y = _choose_parameters(rows, choices)
     best = _find_best(rows, x, y)
     columns, lines = ({key[index] for key in best} for index in (0, 1))
@@ -40,6 +41,7 @@ def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     title = choices.title or f"{name}: {x} and {y} at {rows[0].record.problem.size}"
     tips = [cell.tip.replace("\n", ", ") for cell in plot.cells if cell.best]
     description = f"{unit} of {name} over {x} and {y}. Fastest, or not clearly slower: {'; '.join(tips)}."
+    notes += note_other_problems(selected, rows)
     notes += note_unranked(comparisons, replace(choices, variants=(name,)))
     subtitle = f"{describe_rows(rows)}. {unit}; framed: fastest, or not clearly slower."
     return Chart(title, subtitle, description, plot, tuple(notes))

@@ -17,6 +17,7 @@ from gemmbench.report.charts.chart_rows import (
     group_series,
     name_baseline,
     note_far_peaks,
+    note_other_problems,
     note_unranked,
     pick_fastest,
     row_tip,
@@ -31,7 +32,9 @@ _PLAIN, _HIGHLIGHTED, _BASELINE = 0, 1, -1
 
 def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """Draw percent of the baseline at one problem, or GFLOPS if no row has a percentage. Raises UsageError."""
-    rows = choose_problem(pick_fastest(select_rows(comparisons, choices)))
+    selected = pick_fastest(select_rows(comparisons, choices))
+    rows = choose_problem(selected)
+    others = note_other_problems(selected, rows)
     speed_unit = choose_unit(comparisons)
     in_percent = any(not math.isnan(row.percent_of_baseline.value) for row in rows)
     if in_percent:
@@ -49,7 +52,7 @@ def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     ends = ", ".join(f"{bar.label} {bar.text}" for bar in bars)
     network, size = rows[0].record.network, rows[0].record.problem.size
     title = choices.title or (network.title if network else f"The ladder at {size}")
-    notes = (*note_far_peaks(peaks, fastest, speed_unit), *note_unranked(comparisons, choices))
+    notes = (*note_far_peaks(peaks, fastest, speed_unit), *others, *note_unranked(comparisons, choices))
     return Chart(title, subtitle, f"{title}, {unit}: {ends}.", plot, notes)
 
 

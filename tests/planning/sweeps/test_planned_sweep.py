@@ -52,6 +52,11 @@ def test_a_baseline_that_cannot_run_here_gives_way_to_the_default_unless_it_was_
         plan("late", targets=[host], baseline="cublas")
 
 
+def test_no_baseline_is_advised_that_lacks_the_precision(plan, host):
+    with pytest.raises(DeviceError, match="baseline cublas needs a GPU; leave out --baseline"):
+        plan("late", targets=[host], baseline="cublas", precisions="f64")
+
+
 def test_what_cannot_run_is_skipped_with_its_reason(plan):
     (skip,) = plan("late", "early", precisions="f64", baseline="early").skips[:1]
     assert "precision f64" in skip.reason

@@ -115,6 +115,10 @@ FAULTS = {
         ("axes: {N: [1], K: [1]}\ngroups: [40.5, 3]", "3: groups: `40.5` does not fit; give a list of rows, such as"),
         ("axes: {N: [1], K: [1]}\ngroups: ['40']", "3: groups: `'40'` does not fit; give a list of rows, such as"),
         ("axes: {N: [1], K: [1]}\ngroups: {count: x, mean: 1}", "3: groups.count: should be a whole number, not text"),
+        (
+            "axes: {N: [1], K: [1]}\ngroups: {count: 8, mean: 0.01}",
+            "3: groups.mean: should be a whole number, not `0.01`; write one such as 8",
+        ),
         ("groups: [1, 2]", "2: groups: there are no axes; give N and K, such as axes: {N: [4096], K: [7168]}"),
         ("groups: [1, 2]\naxes: {M: [1], N: [1], K: [1]}", "2: groups: axes has M, N, K; give N and K, such as"),
         ("axes: {N: [1], K: [1]}\ngroups: [0, 0]", "3: groups: all groups are empty; give at least one of them a row"),

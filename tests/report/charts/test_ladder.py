@@ -27,6 +27,12 @@ def test_the_size_can_be_chosen_or_is_that_with_the_most_variants(ladder, timed)
     assert draw_chart("ladder", [ladder(timed("mine", 10, 512))]).title == "The ladder at 512"
 
 
+def test_the_problems_that_are_not_drawn_are_named(ladder):
+    notes = draw_chart("ladder", [ladder()]).notes
+    assert notes == ("Not drawn: 2 other problems (256 nn f32, 512 nn f32).",)
+    assert draw_chart("ladder", [ladder()], size="256").notes == ()
+
+
 def test_a_peak_that_is_far_away_is_a_note_and_no_guide(compare, timed):
     chart = draw_chart("ladder", [compare(timed("naive", 10), timed("cublas", 20))])
     assert chart.plot.guides == () and chart.plot.axis.high < 200
@@ -54,6 +60,6 @@ def test_a_wrong_rung_has_no_bar_is_counted_and_cannot_be_highlighted(ladder, ti
     comparison = ladder(timed("mine", 900, 1024, status="wrong"))
     chart = draw_chart("ladder", [comparison])
     assert "mine" not in bars_of(chart)
-    assert chart.notes == ("Not drawn: 1 row that is not ranked (1 wrong).",)
+    assert chart.notes[1:] == ("Not drawn: 1 row that is not ranked (1 wrong).",)
     with pytest.raises(UsageError, match="no row of 'mine' to draw"):
         draw_chart("ladder", [comparison], highlight="mine")
