@@ -66,8 +66,9 @@ source: https://docs.nvidia.com/cuda/cublas/#scaling-factors-layouts
 //     factor  = scale_a[row] * scale_b[128 columns]             sum += partial * factor
 //
 // A lane has the sums of two rows of each block of 64, as have the three beside it. So each of the four loads the scale
-// of one row, and shuffles give it to the others; those of B, which lie along K, come four steps at a time. They are
-// loaded a step ahead, while the tensor cores work on this one.
+// of one row, and shuffles give it to the others. They load those of B for four steps, which lie side by side: a number
+// that all lanes load alike would be kept in a uniform register, for which ptxas waits at once. Loads are issued a step
+// ahead, behind the products of this one, so that nothing waits for them.
 //
 //                 scale_b[0]   scale_b[1]                    BN = 192
 //                +------------+------                    column0 = 0:    128 columns | 64

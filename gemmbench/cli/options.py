@@ -45,8 +45,6 @@ from gemmbench.report.table import is_complete
 from gemmbench.report.tables.view import View
 from gemmbench.session.machine import open_catalog
 
-RESULTS_FOLDER = "results"
-"""The default of --out."""
 _POSTS = "posts/"
 """The folder that holds the configs of posts."""
 
@@ -111,7 +109,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete the names of saved runs, or else the ids of runs; files if neither matches."""
-        folder = Path(ctx.params.get("out") or RESULTS_FOLDER)
+        folder = Path(ctx.params.get("out") or Destination.folder)
         return (
             _complete(map(results_stem, list_saved(folder)), incomplete)
             or _complete((results_stem(path).rpartition("-")[2] for path in list_results(folder)), incomplete)
@@ -428,7 +426,7 @@ def out_option() -> Any:
         "--out",
         type=click.Path(),
         metavar="FOLDER",
-        default=RESULTS_FOLDER,
+        default=str(Destination.folder),
         show_default=True,
         heading=RESULTS,
         help=text,
@@ -466,7 +464,7 @@ def _read_request(values: Values) -> RunRequest:
     resume = Path(values["resume_from"]) if values.get("resume_from") else None
     return make_request(
         values.get("config", RunRequest.config),
-        Destination(Path(RESULTS_FOLDER if values.get("out") is None else values["out"]), resume, command),
+        Destination(Path(Destination.folder if values.get("out") is None else values["out"]), resume, command),
         values.get("variants") or [name for name in [values.get("variant")] if name is not None],
         **{name: None if value == () else value for name, value in given.items()},
     )

@@ -15,7 +15,7 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.estimate import Estimate, estimate_run
 from gemmbench.bench.record import Record, TransferRecord
-from gemmbench.cli.options import RESULTS_FOLDER, ConfigName, OutputOptions, Values, VariantName
+from gemmbench.cli.options import ConfigName, OutputOptions, Values, VariantName
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
 from gemmbench.planning.files import STDOUT, is_results_name, results_stem
@@ -23,7 +23,7 @@ from gemmbench.planning.manifests.catalog import is_kernel_name, is_path
 from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
-from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, STOPPING, TRANSFERS, write_option
+from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, STOPPING, TRANSFERS, Destination, write_option
 from gemmbench.planning.sweeps.sweep import list_configs
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison, compare_rows
@@ -196,7 +196,7 @@ def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> l
 
     Raises UsageError, also if there is no such folder, and StoreError.
     """
-    if folder != Path(RESULTS_FOLDER) and not folder.is_dir():
+    if folder != Destination.folder and not folder.is_dir():
         raise UsageError(f"--out {folder}: no such folder of results; to write the file, give -o {folder}")
     runs = [read_run(file, folder) for file in files or [str(find_newest_run(folder, command))]]
     for run in runs:

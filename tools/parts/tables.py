@@ -217,7 +217,8 @@ def _write_best(page: Page, pattern: str, count: str) -> str:
 
 def _write_fastest(page: Page, pattern: str, prefix: str, *words: str) -> str:
     comparison, found, choices = read_comparison(pattern), [], _Choices.parse(words)
-    for problem in comparison.problems:
+    chosen = [problem for problem in comparison.problems if _matches(problem.problem, choices.problem)]
+    for problem in chosen:
         ranked = [row for row in choices.choose(problem.rows) if row.ranked and row.record.variant.startswith(prefix)]
         fastest = choose_fastest(ranked)
         if fastest:
@@ -229,7 +230,7 @@ def _write_fastest(page: Page, pattern: str, prefix: str, *words: str) -> str:
     rows = [row for _, row in found]
     columns = _pick_columns(rows, choices.columns) if choices.columns else kernel_columns.TABLE
     table = _format_columns((heading, *columns), rows, comparison.environment.baseline)
-    if lacking := len(comparison.problems) - len(found):
+    if lacking := len(chosen) - len(found):
         table += f"\n\nThis leaves out {count_noun(lacking, 'problem')} for which {prefix} has no ranked row."
     citation = cite_rows(page, comparison, rows)
     if choices.brief:
