@@ -24,7 +24,7 @@ let:
   ragged: copied > 0 or N * BYTES_C % 16 != 0   # TMA cannot fetch or store some rows
 shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_grouped, wgmma_tf32,
   mma_stream, sgemm_stream, mma_sync]
-costs:                          # in ps, but start, wave, pad, join and end in ns
+costs:                          # in ps, but start, wave, pad, join, end and cut in ns
   wgmma_wave: &tiles
     start: 1500                 # of a launch
     wave: 1200                  # of each wave of blocks
@@ -92,8 +92,8 @@ costs:                          # in ps, but start, wave, pad, join and end in n
   mma_stream: &stream
     start: 1800
     each: 200000                # of a round along K
-    odd: 50000                  # more for each time that loads must be narrower, from 8 to 4 and 2 bytes
-    narrow: 100                 # and for 1 KB
+    odd: 10000                  # more for each load of 8 elements beyond the first
+    narrow: 30                  # and for 1 KB
     dram: 1024 * 1000000 // BANDWIDTH
     part: 8000
   sgemm_stream:
@@ -194,9 +194,9 @@ estimates:                      # in ps
     adding: part * tiles * split if split > 1 else 0
     read: inputs * cdiv(lines, LINES) + outputs
     row: BYTES * (ldb if N >= M else lda)
-    halvings: 0 if row % 8 == 0 else 1 if row % 4 == 0 else 3
-    turn: each + odd * halvings
-    time: 1000 * start + max(turn * rounds * cdiv(cdiv(K, round), split), (dram + narrow * halvings) * read) + adding
+    more: 0 if row % 16 == 0 else 3 if row % 4 == 0 else 7      # loads of 8 elements, with 4 or 2 bytes each
+    turn: each + odd * more
+    time: 1000 * start + max(turn * rounds * cdiv(cdiv(K, round), split), (dram + narrow * more) * read) + adding
   sgemm_stream:
     tiles: cdiv(lines, LINES) * cdiv(max(M, N), OUTPUTS)
     round: 16 * THREADS // OUTPUTS * AHEAD
