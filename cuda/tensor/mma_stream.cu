@@ -1,7 +1,7 @@
 /*---
 summary: the large operand streamed once from memory to fragments of the tensor cores, for a C of few rows or columns
 order: 215
-symbol: gemm<by_rows, width>
+symbol: gemm<by_rows, aligned>
 precisions: [bf16, f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
 min_sm: 80
@@ -17,7 +17,7 @@ let:
   outputs: max(M, N)
   along_k: TRANS_B if by_rows else not TRANS_A  # rows of the large operand run along K
   row: K if along_k else outputs
-  width: 8 if row % 8 == 0 else 2 if row % 2 == 0 else 1  # elements of a load
+  aligned: row % 8 == 0
   round: 32 * WARPS * AHEAD     # k that a block has in flight
   chunk: round * max(1, 16384 // (LINES * round))         # k of the small operand in shared memory
   tiles: cdiv(lines, LINES) * cdiv(outputs, 64)
@@ -50,12 +50,15 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //
 // The small operand lies in shared memory line by line along K, one chunk at a time. Warps of a block share its k, and
 // blocks share K where there are fewer tiles than slots (parts.cuh). All of them are resident at once, and the next
-// launch is prepared in parallel (pdl). Rows whose length is not a multiple of 16 bytes are loaded 4 or 2 bytes at a
-// time. C^T = B^T A^T turns a C of few columns into one of few rows.
+// launch is prepared in parallel (pdl). C^T = B^T A^T turns a C of few columns into one of few rows.
+//
+// Where rows are no multiples of 16 bytes, 8 elements lie in two aligned parts of 16 bytes. A lane loads both, and takes
+// its elements out of them when it needs them. The second part is also the next lane's first, so it comes from L1.
 //
 // Bound by memory up to 8 lines, if the large operand keeps memory busy. With more lines, warps are busy with products
 // and shared-memory loads when they should request the next part, and on Hopper wgmma_splitk is faster.
 
+#include "../common/bytes.cuh"
 #include "../common/launch.cuh"
 #include "../common/parts.cuh"
 #include "finish.cuh"
@@ -99,33 +102,48 @@ template <bool ALONG_K, typename T> __device__ void stage(TA* to, const Operands
     }
 }
 
-// Eight elements; those from `present` on are 0.
-template <int WIDTH> __device__ uint4 load_eight(const TA* at, int present) {
-    if (WIDTH == 8) return present > 0 ? __ldcs(reinterpret_cast<const uint4*>(at)) : make_uint4(0, 0, 0, 0);
-    unsigned words[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const unsigned short* const pair = reinterpret_cast<const unsigned short*>(at + 2 * i);
-        if (WIDTH == 2) words[i] = 2 * i < present ? __ldg(reinterpret_cast<const unsigned*>(pair)) : 0;
-        else words[i] = (2 * i < present ? __ldg(pair) : 0) | (2 * i + 1 < present ? __ldg(pair + 1) : 0) << 16;
+// Eight elements, or the two aligned parts of 16 bytes in which they lie.
+template <bool ALIGNED> struct Eight {
+    uint4 parts[ALIGNED ? 1 : 2];
+};
+
+// The last part of a matrix, element by element; those from `end` on are 0.
+__device__ inline uint4 load_last(const uint4* part, const TA* end) {
+    const unsigned short *const from = reinterpret_cast<const unsigned short*>(part),
+                                *const past = reinterpret_cast<const unsigned short*>(end);
+    uint4 v = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+    for (int i = 7; i >= 0; --i) {
+        const unsigned element = from + i < past ? __ldg(from + i) : 0;
+        v = make_uint4(v.x << 16 | element, __funnelshift_r(v.x, v.y, 16), __funnelshift_r(v.y, v.z, 16),
+                       __funnelshift_r(v.z, v.w, 16));
     }
-    return make_uint4(words[0], words[1], words[2], words[3]);
+    return v;
 }
 
 __device__ constexpr unsigned word(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 
 // A warp's share of a tile of the large operand. ALONG_K: its rows in memory run along K.
-template <bool ALONG_K, int WIDTH> struct Streamer {
-    const TA* from;  // what this lane loads at k 0
+template <bool ALONG_K, bool ALIGNED> struct Streamer {
+    const uint4* from;  // the part in which this lane's elements at k 0 begin
+    const TA* last;     // the end of the matrix
     int pitch, outputs, depth;  // that are left from the lane's first one on; the lane's first k in a step
+    int skipped, whole;         // elements of that part; parts that follow it and are not the last one
 
     __device__ Streamer(const Operands& operands, int output0) {
         const int lane = threadIdx.x % 32, output = output0 + lane / 4 * (ALONG_K ? 1 : 8);
         depth = lane % 4 * 8;
         pitch = ALONG_K ? operands.K : operands.outputs;
         outputs = operands.outputs - output;
-        from = operands.large + (ALONG_K ? output * size_t(pitch) : output);
+        const size_t first = ALONG_K ? output * size_t(pitch) : output;
+        skipped = first % 8;
+        from = reinterpret_cast<const uint4*>(operands.large + first / 8 * 8);
+        last = operands.large + size_t(operands.outputs) * operands.K;
+        whole = (size_t(operands.outputs) * operands.K - first / 8 * 8) / 8;
     }
+
+    // How many elements of its first part the eight of row i skip. Steps, and 8 rows of pitch elements, are whole parts.
+    __device__ int skip(int i) const { return ALONG_K ? skipped : i * pitch % 8; }
 
     // The output that row `half` * 8 + lane / 4 of product j belongs to.
     static __device__ int output_of(int j, int half) {
@@ -133,16 +151,42 @@ template <bool ALONG_K, int WIDTH> struct Streamer {
         return ALONG_K ? 16 * j + 8 * half + g : 8 * g + 2 * j + half;
     }
 
-    __device__ void load(uint4 (&v)[8], int step, int end) const {
+    __device__ uint4 load_part(int at) const { return at < whole ? __ldg(from + at) : load_last(from + at, last); }
+
+    __device__ void load(Eight<ALIGNED> (&v)[8], int step, int end) const {
         const int k = step + depth, left = end - k;
-        const TA* at = from + (ALONG_K ? k : k * size_t(pitch));
+        const uint4 none = make_uint4(0, 0, 0, 0);
+        const TA* aligned = reinterpret_cast<const TA*>(from) + (ALONG_K ? k : k * size_t(pitch));
 #pragma unroll
-        for (int i = 0; i < 8; ++i, at += ALONG_K ? 8 * pitch : pitch)
-            v[i] = load_eight<WIDTH>(at, ALONG_K ? (8 * i < outputs ? left : 0) : (i < left ? outputs : 0));
+        for (int i = 0; i < 8; ++i, aligned += ALONG_K ? 8 * pitch : pitch) {
+            const bool present = ALONG_K ? 8 * i < outputs && left > 0 : i < left && outputs > 0;
+            if constexpr (ALIGNED) {
+                v[i] = {{present ? __ldcs(reinterpret_cast<const uint4*>(aligned)) : none}};
+            } else {
+                const int at = ALONG_K ? k / 8 + i * pitch : k / 8 * pitch + i * pitch / 8;
+                v[i] = {{present ? load_part(at) : none, present && skip(i) > 0 ? load_part(at + 1) : none}};
+            }
+        }
     }
 
-    // Add the products with the k of the small operand starting at `small`, which are those of one step.
-    __device__ void multiply(float (&sum)[4][LINES / 8][4], const uint4 (&v)[8], const TA* small) const {
+    // Take the elements of part i. Elements of ALONG_K from `left` on are 0; other rows have none, or their outputs are
+    // beyond C.
+    __device__ uint4 take_eight(const Eight<ALIGNED>& loaded, int i, int left) const {
+        if constexpr (ALIGNED) return loaded.parts[0];
+        else {
+            const uint4 v = take_bytes(loaded.parts[0], loaded.parts[1], 2 * skip(i));
+            if (!ALONG_K) return v;
+            const auto keep = [&](unsigned two, int k) { return k + 1 < left ? two : k < left ? two & 0xffff : 0; };
+            return make_uint4(keep(v.x, 0), keep(v.y, 2), keep(v.z, 4), keep(v.w, 6));
+        }
+    }
+
+    // Add the products with the k of the small operand starting at `small`, which are those of one step. `left` of its k
+    // follow.
+    __device__ void multiply(float (&sum)[4][LINES / 8][4], const Eight<ALIGNED> (&loaded)[8], const TA* small, int left) const {
+        uint4 v[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) v[i] = take_eight(loaded[i], i, left - depth);
         unsigned a[4][2][4];  // products of 16 outputs, in two halves of k
 #pragma unroll
         for (int j = 0; j < 4; ++j)
@@ -167,12 +211,12 @@ template <bool ALONG_K, int WIDTH> struct Streamer {
 };
 
 // The sums of a block over begin <= k < end go to shared memory in the order in which its warps hold them.
-template <bool ALONG_K, bool SMALL_ALONG_K, int WIDTH>
+template <bool ALONG_K, bool SMALL_ALONG_K, bool ALIGNED>
 __device__ void multiply(const Operands& operands, int line0, int output0, int begin, int end, int pitch, char* shared) {
-    const Streamer<ALONG_K, WIDTH> streamer(operands, output0);
+    const Streamer<ALONG_K, ALIGNED> streamer(operands, output0);
     const int warp = threadIdx.x / 32;
     TA* const small = reinterpret_cast<TA*>(shared);
-    uint4 v[AHEAD][8];
+    Eight<ALIGNED> v[AHEAD][8];
     float sum[4][LINES / 8][4] = {};
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + (warp * AHEAD + i) * kStep, end);
@@ -186,7 +230,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
 #pragma unroll
             for (int i = 0; i < AHEAD; ++i) {
                 const int step = (warp * AHEAD + i) * kStep;
-                streamer.multiply(sum, v[i], small + k - chunk + step);
+                streamer.multiply(sum, v[i], small + k - chunk + step, end - k - step);
                 streamer.load(v[i], k + kRound + step, end);
             }
     }
@@ -202,7 +246,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
     __syncthreads();
 }
 
-template <bool BY_ROWS, int WIDTH>
+template <bool BY_ROWS, bool ALIGNED>
 __global__ void __launch_bounds__(kThreads, BLOCKS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace) {
     extern __shared__ __align__(16) char shared[];
@@ -218,7 +262,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     constexpr int PITCH = ALONG_K ? kOutputs + 4 : kOutputs + 1;  // of the sums: rows of a product lie in other banks
     start_next_launch();
     await_launch_before();
-    multiply<ALONG_K, SMALL_ALONG_K, WIDTH>(operands, line0, output0, begin, end, PITCH, shared);
+    multiply<ALONG_K, SMALL_ALONG_K, ALIGNED>(operands, line0, output0, begin, end, PITCH, shared);
 
     const auto line_of = [](int e) { return BY_ROWS ? e / kOutputs : e % LINES; };  // neighbours in C are neighbours
                                                                                     // here

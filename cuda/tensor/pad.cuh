@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include "../common/bytes.cuh"
 #include "tile.cuh"
 
 constexpr int kPart = 16;  // bytes that a thread moves at once
@@ -12,18 +13,6 @@ constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
 constexpr int kTurnedRows = 16, kTurnedColumns = 32;  // of the copy, that a warp transposes at once: 4 x 4 for each lane
 
 __device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
-
-// The 16 bytes that begin at byte `first` of `low`, which `high` follows.
-__device__ inline uint4 take_bytes(uint4 low, uint4 high, int first) {
-    unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-    for (int i = 0; i < 6; ++i) words[i] = first & 8 ? words[i + 2] : words[i];
-#pragma unroll
-    for (int i = 0; i < 5; ++i) words[i] = first & 4 ? words[i + 1] : words[i];
-    const int bits = first % 4 * 8;
-    return make_uint4(__funnelshift_r(words[0], words[1], bits), __funnelshift_r(words[1], words[2], bits),
-                      __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits));
-}
 
 // Copy rows x columns elements. A thread copies 16 bytes at a time, which begin anywhere in the two aligned ones that
 // it loads; the second are also the next thread's first. `from` begins at a multiple of 16 bytes. A warp begins with
