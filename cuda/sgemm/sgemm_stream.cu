@@ -2,7 +2,7 @@
 summary: the large operand streamed once from memory to registers, for results of a few rows or columns
 order: 48.1
 symbol: gemm<by_rows, wide, short>
-precisions: [f32, tf32]
+precisions: [f32, tf32, bf16, f16]
 layouts: [nn, nt, tn, tt]
 params:
   LINES: [8, 1, 2, 4, 12, 16, 24, 32, 40] # rows of C, or columns if it has fewer, in a block and in each thread
@@ -15,7 +15,7 @@ let:
   outputs: max(M, N)
   by_rows: M <= N               # the lines are those of C
   along_k: TRANS_B if by_rows else not TRANS_A  # rows of the large operand run along K
-  wide: (K if along_k else outputs) % 4 == 0    # they are multiples of 16 bytes
+  wide: (K if along_k else outputs) % 4 == 0    # they are multiples of four elements
   shifted: not (wide or along_k)
   span: OUTPUTS - 4 if shifted else OUTPUTS     # outputs of a tile
   step: 16 * THREADS // OUTPUTS # k that a block loads at once
@@ -38,7 +38,7 @@ let:
 require:
   - THREADS % (OUTPUTS if shifted else OUTPUTS // 4) == 0
   - BLOCKS * THREADS <= 1536
-  - BLOCKS * THREADS * (4 * LINES + 16 * AHEAD + 76) <= 65536
+  - BLOCKS * THREADS * (4 * LINES + 4 * BYTES * AHEAD + 76) <= 65536
   - LINES * (chunk + 4) <= 24576           # 96 KB
 workspace: 0 if blocks == tiles else counters + 8 * blocks * LINES * OUTPUTS
 zeroed: 0 if blocks == tiles else counters  # which the last blocks of a tile reset
@@ -78,9 +78,9 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 // empty and K is long, there is one block per slot, and all get the same share of the loads, as in sgemm_persistent.
 // The next launch is prepared in parallel (pdl).
 //
-// Where the row length is not a multiple of 16 bytes, a block starts each row up to three outputs further left, at a
-// multiple of 16 bytes in memory. Rows that are four apart are shifted alike, so a thread takes rows k, k + 4, k + 8
-// and k + 12 and always has the same four outputs. With N = 45 and OUTPUTS = 8:
+// Where the row length is not a multiple of four elements, a block starts each row up to three outputs further left, at
+// a multiple of four elements in memory. Rows that are four apart are shifted alike, so a thread takes rows k, k + 4,
+// k + 8 and k + 12 and always has the same four outputs. With N = 45 and OUTPUTS = 8:
 //
 //                       0 1 2 3 4 5 6 7   outputs of the block
 //      row 0            0 0 0 0 1 1 1 1
@@ -92,12 +92,15 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 // Rows along K are then loaded element by element by neighbouring threads. C^T = B^T A^T turns a C of few columns into
 // one of few rows.
 //
-// Bound by memory while LINES is small. A thread needs one 16-byte load and LINES / 4 shared loads for 4 LINES FFMA, so
-// from about 24 lines on it is bound by the issue of FFMA.
+// Bound by memory while LINES is small. A thread needs one load and LINES / 4 shared loads for 4 LINES FFMA, so from
+// about 24 lines on it is bound by the issue of FFMA; in 16 bits, where a load has half the bytes, from about 4.
 
+#include "../common/bytes.cuh"
 #include "../common/cluster.cuh"
 #include "../common/launch.cuh"
 #include "../common/parts.cuh"
+
+using Four = Word<4 * sizeof(TA)>::type;  // neighbouring elements, which one instruction loads
 
 constexpr int kOutputThreads = OUTPUTS / 4, kDepthThreads = THREADS / kOutputThreads;
 constexpr int kStep = 4 * kDepthThreads, kRound = kStep * AHEAD;  // k of a block's loads: at once, in flight
@@ -109,11 +112,15 @@ constexpr int kTotals = (kSums + THREADS - 1) / THREADS;         // that a threa
 
 // A and B, or B and A: C, or its transpose, has `lines` rows.
 struct Operands {
-    const float *small, *large;
+    const TA *small, *large;
     int lines, outputs, K;
 };
 
-__device__ void copy4(float* to, float4 v) { to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w; }
+// Copy the four elements in `v`.
+template <typename T, typename VECTOR> __device__ void copy4(T* to, const VECTOR& v) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) to[i] = reinterpret_cast<const T*>(&v)[i];
+}
 
 // The location of a given k of the small operand in shared memory. SHIFTED: the four k of a thread are adjacent.
 template <bool SHIFTED> __device__ unsigned slot(unsigned k) {
@@ -122,23 +129,27 @@ template <bool SHIFTED> __device__ unsigned slot(unsigned k) {
 
 // Copies the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines
 // beyond C may have any contents.
-template <bool ALONG_K, bool SHIFTED, typename T>
+template <bool ALONG_K, bool SHIFTED, typename T>  // T: Four, or an element
 __device__ void stage(float* to, const Operands& operands, int line0, int k0, int end) {
-    constexpr int WIDTH = ALONG_K ? sizeof(T) / sizeof(float) : 1;
+    constexpr int WIDTH = ALONG_K ? sizeof(T) / sizeof(TA) : 1;
+    using Floats = typename Word<WIDTH * sizeof(float)>::type;
     constexpr int BATCH = LINES < 8 ? 8 / LINES : 1, AT_ONCE = 16;  // at least 8 loads in flight
     const int depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound), lines = operands.lines - line0;
     if (ALONG_K) {
-        const float* const from = operands.small + size_t(line0) * operands.K + k0;
+        const TA* const from = operands.small + size_t(line0) * operands.K + k0;
 #pragma unroll BATCH
         for (int k = WIDTH * threadIdx.x; k < depth; k += WIDTH * THREADS)
 #pragma unroll 8
             for (int line = 0; line < LINES; ++line) {
                 const bool inside = line < lines && k0 + k < end;
-                const T* const at = reinterpret_cast<const T*>(from + size_t(line) * operands.K + k);
-                reinterpret_cast<T&>(to[line * kPitch + slot<SHIFTED>(k)]) = inside ? __ldg(at) : T{};
+                const T v = inside ? __ldg(reinterpret_cast<const T*>(from + size_t(line) * operands.K + k)) : T{};
+                float elements[WIDTH];
+#pragma unroll
+                for (int i = 0; i < WIDTH; ++i) elements[i] = float(reinterpret_cast<const TA*>(&v)[i]);
+                reinterpret_cast<Floats&>(to[line * kPitch + slot<SHIFTED>(k)]) = reinterpret_cast<Floats&>(elements);
             }
     } else {  // its rows are those of K: where they are no longer than LINES, all of it is contiguous
-        const float* const from = operands.small + size_t(k0) * operands.lines + line0;
+        const TA* const from = operands.small + size_t(k0) * operands.lines + line0;
         const unsigned present = min(LINES, lines);
         for (unsigned e0 = threadIdx.x; e0 < present * depth; e0 += AT_ONCE * THREADS) {
             float v[AT_ONCE];
@@ -150,7 +161,7 @@ __device__ void stage(float* to, const Operands& operands, int line0, int k0, in
                 }
             };
             each([&](float& element, unsigned k, unsigned line) {
-                element = k0 + k < end ? __ldg(from + size_t(k) * operands.lines + line) : 0;
+                element = k0 + k < end ? float(__ldg(from + size_t(k) * operands.lines + line)) : 0;
             });
             each([&](float element, unsigned k, unsigned line) { to[line * kPitch + slot<SHIFTED>(k)] = element; });
         }
@@ -160,11 +171,11 @@ __device__ void stage(float* to, const Operands& operands, int line0, int k0, in
 // A thread's share of a tile of the large operand. ALONG_K: its rows in memory run along K. Beyond the last output
 // another one is loaded again and never stored.
 template <bool ALONG_K, bool WIDE> struct Streamer {
-    static constexpr bool SHIFTED = !WIDE && !ALONG_K, VECTORS = WIDE || SHIFTED;  // loads of 16 bytes
+    static constexpr bool SHIFTED = !WIDE && !ALONG_K, VECTORS = WIDE || SHIFTED;  // loads of four elements
     static constexpr int SPAN = SHIFTED ? OUTPUTS - 4 : OUTPUTS;                   // outputs of a tile
-    const float* from;  // the tile
+    const TA* from;  // the tile
     size_t per_k;
-    unsigned row[4];  // in the tile, of the first step: floats
+    unsigned row[4];  // in the tile, of the first step: elements
     int column[VECTORS ? 1 : 4], depth, shift, last;
     int whole;  // SHIFTED: from this k on, which is the last, a vector would end beyond the matrix
 
@@ -197,17 +208,17 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
     }
 
     // v[i] is a row in memory: one output of four k, or one k of four outputs. Zeros from `end` on.
-    __device__ void load(float (&v)[4][4], int k0, int end) const {
-        const float* const step = from + k0 * per_k;
+    __device__ void load(TA (&v)[4][4], int k0, int end) const {
+        const TA* const step = from + k0 * per_k;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             if (VECTORS) {
-                const float4* const at = reinterpret_cast<const float4*>(step + row[i] + column[0]);
+                const Four* const at = reinterpret_cast<const Four*>(step + row[i] + column[0]);
                 const int k = k0 + depth + (ALONG_K ? 0 : SHIFTED ? 4 * i : i);
-                copy4(v[i], k < (SHIFTED ? min(end, whole) : end) ? __ldcs(at) : make_float4(0, 0, 0, 0));
+                copy4(v[i], k < (SHIFTED ? min(end, whole) : end) ? __ldcs(at) : Four{});
             } else {
 #pragma unroll
-                for (int j = 0; j < 4; ++j) v[i][j] = k0 + k_of(j) < end ? __ldcs(step + row[i] + column[j]) : 0;
+                for (int j = 0; j < 4; ++j) v[i][j] = k0 + k_of(j) < end ? __ldcs(step + row[i] + column[j]) : TA(0);
             }
         }
         if (SHIFTED && whole < end && k0 + kStep > whole)
@@ -220,7 +231,7 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
     }
 
     // Adds the products with a step of the small operand.
-    __device__ void multiply(float (&sum)[LINES][4], const float (&v)[4][4], const float* small) const {
+    __device__ void multiply(float (&sum)[LINES][4], const TA (&v)[4][4], const float* small) const {
 #pragma unroll
         for (int line = 0; line < LINES; ++line) {
             const float* const a = small + line * kPitch + slot<SHIFTED>(depth);
@@ -233,7 +244,7 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
             for (int k = 0; k < 4; ++k)
 #pragma unroll
                 for (int output = 0; output < 4; ++output)
-                    sum[line][output] += each[k] * (ALONG_K ? v[output][k] : v[k][output]);
+                    sum[line][output] += each[k] * float(ALONG_K ? v[output][k] : v[k][output]);
         }
     }
 };
@@ -242,15 +253,16 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
 template <bool ALONG_K, bool SMALL_ALONG_K, bool WIDE>
 __device__ void multiply(const Operands& operands, int line0, int output0, int begin, int end, float* shared) {
     const Streamer<ALONG_K, WIDE> streamer(operands, output0);
-    float v[AHEAD][4][4], sum[LINES][4] = {};
+    TA v[AHEAD][4][4];
+    float sum[LINES][4] = {};
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + i * kStep, end);
     for (int chunk = begin; chunk < end; chunk += kChunk) {
         __syncthreads();  // the previous chunk is no longer needed
         constexpr bool SHIFTED = streamer.SHIFTED;
         if (SMALL_ALONG_K && !SHIFTED && operands.K % 4 == 0)
-            stage<SMALL_ALONG_K, SHIFTED, float4>(shared, operands, line0, chunk, end);
-        else stage<SMALL_ALONG_K, SHIFTED, float>(shared, operands, line0, chunk, end);
+            stage<SMALL_ALONG_K, SHIFTED, Four>(shared, operands, line0, chunk, end);
+        else stage<SMALL_ALONG_K, SHIFTED, TA>(shared, operands, line0, chunk, end);
         __syncthreads();
 #pragma unroll 1
         for (int k = chunk; k < min(chunk + kChunk, end); k += kRound)
@@ -330,7 +342,7 @@ __device__ void store(const float (&total)[kTotals], const Operands& operands, i
         TC* const c = C + (BY_ROWS ? size_t(line0 + line) * operands.outputs + output0 + output
                                    : size_t(output0 + output) * operands.lines + line0 + line);
         const float value = alpha * sum(shared + (BY_ROWS ? e : output * PITCH + line));
-        *c = beta == 0 ? value : value + beta * *c;  // beta 0: C is not read
+        *c = TC(beta == 0 ? value : value + beta * float(*c));  // beta 0: C is not read
     };
     if (blocks == 1)
 #pragma unroll

@@ -28,6 +28,7 @@ FAMILIES = {
         "f32",
         "sgemm_stream sgemm_outer sgemm_small sgemm_persistent sgemm",
     ),
+    "few": ([*SIZES, *CLUSTERED, (3, 1030, 515), (515, 5, 1030)], "tf32,bf16,f16", "sgemm_stream"),
     "short": ([(300, 40, 8), (33, 65, 3), (515, 259, 1)], "tf32,bf16,f16", "sgemm_outer tgemm"),
     "groups": (GROUPS, "f32,f64,tf32", "naive tiled cublas cublas_grouped cublaslt"),
     "groups in 16 bits": (GROUPS_OF_16_BYTES, "f16,bf16", "naive tiled wmma cublas cublas_grouped cublaslt"),
