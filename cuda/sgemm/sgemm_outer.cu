@@ -5,7 +5,7 @@ symbol: gemm<shifted>
 precisions: [f32, tf32, bf16, f16]
 layouts: [nn, nt, tn, tt]
 params:
-  DEPTH: [8, 4, 16, 32, 64]     # k of B in registers; a larger K takes several passes over C
+  DEPTH: [8, 1, 2, 4, 16, 32, 64]  # k of B in registers; a larger K takes several passes over C
   COLUMNS: [128, 64, 32, 16]    # of C in a block
   TN: [4, 2, 1]                 # results of a thread in each row
   ROWS: [64, 16, 32, 128, 256]  # of C in a block
@@ -67,6 +67,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per 512 bytes, so
 // memory is the bottleneck up to a K of about 32. With K = 1 this is an outer product.
 
+#include "../common/bytes.cuh"
 #include "../common/launch.cuh"
 
 constexpr int kAcross = COLUMNS / TN, kDown = THREADS / kAcross;  // threads along a row, rows at once
@@ -74,12 +75,9 @@ constexpr int kSector = 32 / sizeof(TC), kUnit = kDown < kSector ? kDown : kSect
 // Blocks per SM: while one fetches, others store.
 constexpr int kBlocks = (DEPTH <= 4 ? 1024 : DEPTH <= 8 ? 768 : DEPTH <= 16 ? 512 : 256) / THREADS;
 
-template <int BYTES> struct Word;  // which one instruction stores
-template <> struct Word<2> { using type = unsigned short; };
-template <> struct Word<4> { using type = unsigned; };
-template <> struct Word<8> { using type = uint2; };
-template <> struct Word<16> { using type = uint4; };
-using Columns = Word<TN * sizeof(TC)>::type;
+constexpr int kAtOnce = DEPTH < 4 ? DEPTH : 4;  // k of a row of A that a thread reads
+using Several = Word<kAtOnce * sizeof(float)>::type;
+using Columns = Word<TN * sizeof(TC)>::type;  // which one instruction stores
 
 // Copies part of an operand to shared memory as TILE x DEPTH, or as DEPTH x TILE with K_MAJOR, with zeros outside.
 // ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses in every layout.
@@ -112,15 +110,13 @@ __device__ void store_rows(int M, int N, float alpha, float beta, const float* A
     for (int row = down; row < ROWS; row += kDown) {
         float sum[TN] = {};
 #pragma unroll
-        for (int k = 0; k < DEPTH; k += 4) {
-            const float4 a = reinterpret_cast<const float4&>(As[row * DEPTH + k]);
+        for (int k = 0; k < DEPTH; k += kAtOnce) {
+            const Several several = reinterpret_cast<const Several&>(As[row * DEPTH + k]);
+            const float* const a = reinterpret_cast<const float*>(&several);
 #pragma unroll
-            for (int j = 0; j < TN; ++j) {
-                sum[j] += a.x * b[k][j];
-                sum[j] += a.y * b[k + 1][j];
-                sum[j] += a.z * b[k + 2][j];
-                sum[j] += a.w * b[k + 3][j];
-            }
+            for (int j = 0; j < TN; ++j)
+#pragma unroll
+                for (int i = 0; i < kAtOnce; ++i) sum[j] += a[i] * b[k + i][j];
         }
         if (row0 + row >= M) return;
         TC* const c = C + (long long)(row0 + row) * N + column;
