@@ -14,6 +14,7 @@ params:
 let:
   any_n: N * BYTES_C % 16 != 0  # C does not leave by TMA
   cluster: CLUSTER_M * CLUSTER_N
+  usable: SMS if cluster <= 2 else SMS * 10 // 11     # SMs: larger clusters do not fit on all
   # A tile that runs along M or N comes in chunks of 64 columns; where they cannot be dealt evenly, they are also cut
   # along k.
   pieces_a: CLUSTER_N if BM / 64 % CLUSTER_N != 0 else 1
@@ -32,9 +33,6 @@ let:
   box_b: rows_b if TRANS_B else 64 / pieces_b
 require:
   - cluster <= 8
-  # Clusters of more than two fit on ten of eleven SMs, so they are only useful where those SMs have room for all
-  # blocks.
-  - cluster <= 2 or cluster * cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N) <= SMS * 10 // 11
   - BM * BN <= 49152            # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
 tile: [BM * CLUSTER_M, BN * CLUSTER_N]
@@ -66,7 +64,7 @@ launches:
     pdl: true
   - symbol: gemm<any_n>
     grid:
-      - cluster * min(SMS // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
+      - cluster * min(usable // cluster, cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N))
     block: [384]
     shared: STAGES * ((BM + BN) * 128 + 16) + 32768
     pdl: true
