@@ -28,6 +28,9 @@ using std::min;
 struct int2 {
     int x, y;
 };
+struct uint2 {
+    unsigned x, y;
+};
 struct uint4 {
     unsigned x, y, z, w;
 };

@@ -42,6 +42,7 @@ CASES = [
 WIDE_CASES = [
     ("BM=128 BN=64 STAGES=3 CLUSTER_M=1 CLUSTER_N=8", "nn", (70, 563, 136), 0.0),
     ("BM=128 BN=128 STAGES=3 CLUSTER_M=1 CLUSTER_N=4", "tt", (72, 520, 72), -0.5),
+    ("BM=128 BN=64 STAGES=3 CLUSTER_M=2 CLUSTER_N=2", "nt", (700, 400, 136), -0.5),  # twelve tiles for five clusters
 ]
 SPLITK_CASES = [  # in 3, 1, 2, 1 and 9 parts; boxes of A have 70, 64, 128, 64 and 20 rows
     ("BN=64 STAGES=4", "nn", (70, 133, 840), 0.0),
