@@ -27,7 +27,8 @@ def find_storage_error(problem: Problem, values: np.ndarray, exact_sums: bool) -
     """The error that storing values in C may add: a unit in its last place, or half of one if all else is exact."""
     if exact_sums:
         return problem.storage("C").find_half_units(values) * _SLACK
-    return np.asarray(2 * problem.precision.result_unit * np.abs(values))
+    largest = np.maximum(np.abs(values), problem.storage("C").smallest_normal)  # below it, places have one size
+    return np.asarray(2 * problem.precision.result_unit * largest)
 
 
 def find_sum_unit(problem: Problem, exact_sums: bool) -> float:

@@ -213,6 +213,18 @@ def test_a_value_that_is_not_finite_has_no_finite_error(value):
     assert not check.ok and check.error == np.inf
 
 
+def test_a_result_below_the_smallest_normal_f16_is_right_to_a_step_and_no_farther():
+    problem = Problem(40, 48, 1, precision_name="f16")
+    data = make_operands(problem, "uniform", 3)
+    data["A"] = (data["A"] * np.float32(2.0**-14)).astype(data["A"].dtype)
+    reference = Reference(problem, data, 1.0, 0.0)
+    right = (data["A"].astype(np.float64) @ data["B"].astype(np.float64)).astype(np.float16)
+    assert (np.abs(right[right != 0]) < 2.0**-14).all()
+    assert reference.check_rounding(right).ok
+    right[3, 5] += np.float16(2.0**-23)
+    assert not reference.check_rounding(right).ok
+
+
 def test_zeros_must_come_out_as_zeros():
     problem = Problem(3, 3, 3)
     reference = Reference(problem, make_operands(problem, "zeros", 0), 1.0, 0.0)
