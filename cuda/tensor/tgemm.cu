@@ -23,7 +23,7 @@ let:
   crossed_b: 1 if cdiv(ldb * BYTES, 16) * 16 % 128 != 0 else 0
   ragged: copied > 0 or N * BYTES_C % 16 != 0   # TMA cannot fetch or store some rows
 shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream, sgemm_outer,
-  sgemm_stream, mma_sync]
+  sgemm_stream]
 costs:                          # in ps, but start, wave, pad, join, end and cut in ns
   wgmma_wave: &tiles
     start: 1500                 # of a launch
@@ -116,13 +116,6 @@ costs:                          # in ps, but start, wave, pad, join, end and cut
     part: 11000
     meet: 1000                  # of parts in device memory
     join: 300                   # of a cluster
-  mma_sync:
-    start: 1500
-    tensor: 4 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
-    latency: 300000
-    dram: 1024 * 1000000 // BANDWIDTH
-    out: 400
-    odd: 50000                  # of 1 KB that a block loads from rows that are no multiples of 16 bytes
 estimates:                      # in ps
   wgmma_wave:
     cluster: CLUSTER_M * CLUSTER_N * CLUSTER_K
@@ -256,11 +249,6 @@ estimates:                      # in ps
     moved: dram * inputs + cut * (inputs * 128 // piece)
     adding: (part * blocks if blocks != tiles else 0) + 1000 * (join if clusters else meet if blocks != tiles else 0)
     time: 1000 * start + 1000 * end * rounds + computed + moved + adding
-  mma_sync:
-    rounds: cdiv(cdiv(M, BM) * cdiv(N, BN), SMS)
-    step: max(latency, tensor * BM * BN // 4096)
-    loads: odd * rounds * cdiv(K, wide) * ((BM if copied_a > 0 else 0) + (BN if copied_b > 0 else 0)) // 8
-    time: 1000 * start + max(step * cdiv(K, wide) * rounds, dram * (inputs + outputs)) + out * outputs + loads
 pick:                           # by the model that is explained below
   - when: halves and K > 0 and K <= 1
     candidates:
@@ -418,9 +406,6 @@ pick:                           # by the model that is explained below
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
-  - when: halves and lines > 64 and small <= 2 * SMS and K <= 32
-    candidates:
-      - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: 3}
   - when: halves and lines > 64 and small <= 2 * SMS and K >= 1024
     candidates:
       - wgmma_splitk: {BN: [64, 128], STAGES: 6}
