@@ -24,7 +24,7 @@ let:
   ragged: copied > 0 or N * BYTES_C % 16 != 0   # TMA cannot fetch or store some rows
 shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream, sgemm_outer,
   sgemm_stream]
-costs:                          # in ps, but start, wave, pad, join, end and cut in ns
+costs:                          # in ps, but start, wave, pad, join, meet, end, split, load and row in ns
   wgmma_wave: &tiles
     start: 1500                 # of a launch
     wave: 1200                  # of each wave of blocks
@@ -80,11 +80,11 @@ costs:                          # in ps, but start, wave, pad, join, end and cut
     start: 4000
     tensor: 2 * 64 * 64 * (128 // BYTES) * 1000000 // (PEAK * CLOCK)
     end: 1500                   # of a tile
-    cut: 6000                   # of tiles that are cut along K
+    split: 6000                 # of tiles that are cut along K
     dram: 1024 * 1000000 // BANDWIDTH
     fewer: 50                   # per mille longer with 14 clusters of eight than with 15
     more: 1000                  # and with 16: twice as long where only 15 run at once
-  mma_stream: &stream
+  mma_stream:
     start: 1800
     each: 200000                # of a round along K
     odd: 50000                  # more where rows are no multiples of 16 bytes
@@ -140,7 +140,7 @@ estimates:                      # in ps
     step: max(paced, busy * max(tensor * BM * BN // 4096, port * (BM + BN)), feed)
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    main: max(computed, moved) + min(computed, moved) * min(computed, moved) // (2 * max(1, computed, moved))
+    main: &overlapped max(computed, moved) + min(computed, moved) * min(computed, moved) // (2 * max(1, computed, moved))
     ends: (1000 * join if cluster > 1 else 0) + (1000 * end if CLUSTER_K > 1 else 0)
     store: stores * BN * (box if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
     copies: turned_a + turned_b
@@ -157,7 +157,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    main: max(computed, moved) + min(computed, moved) * min(computed, moved) // (2 * max(1, computed, moved))
+    main: *overlapped
     stored: 1000 * end + (waves * 128 * loose if N * BYTES_C % 16 != 0 else 0)        # of 128 x 128
     ends: (1000 * join if cluster > 1 else 0) + stored * BM * BN // 16384
     time: 1000 * start + main + ends + out * outputs + padded * 1000 * pad + copy * copied
@@ -175,7 +175,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    main: max(computed, moved) + min(computed, moved) * min(computed, moved) // (2 * max(1, computed, moved))
+    main: *overlapped
     copies: 1000 * pad + copy * size_b if TRANS_A and not TRANS_B else 0
     stored: 1000 * end + (waves * 128 * loose if N * BYTES_C % 16 != 0 else 0)        # of 128 x 128
     ends: (1000 * join if cluster > 1 else 0) + stored * BM * BN // 16384
@@ -189,7 +189,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), l2 * fetched)
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    main: max(computed, moved) + min(computed, moved) * min(computed, moved) // (2 * max(1, computed, moved))
+    main: *overlapped
     adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * pad + copy * copied
     time: 1000 * start + main + adding
   wgmma_hybrid:
@@ -199,8 +199,8 @@ estimates:                      # in ps
     longer: fewer if LARGE == 14 else more if LARGE == 16 else 0
     computed: (tensor * BM * BN // 4096 * share + 1000 * end * cdiv(tiles, SMS)) // 1000 * (1000 + longer)
     moved: dram * inputs
-    main: max(computed, moved) + min(computed, moved) * min(computed, moved) // (2 * max(1, computed, moved))
-    time: 1000 * start + (1000 * cut if STREAM_K else 0) + main
+    main: *overlapped
+    time: 1000 * start + (1000 * split if STREAM_K else 0) + main
   mma_stream:
     tiles: cdiv(lines, LINES) * cdiv(max(M, N), 64)
     round: 32 * WARPS * AHEAD
