@@ -39,8 +39,8 @@ costs:                          # in ps, but start, wave, pad, join, meet, end, 
     cross: 100                  # more where 128 bytes of a row lie in two lines
     dram: 1024 * 1000000 // BANDWIDTH
     out: 400                    # of 1 KB of C
-    box: 5000                   # of a column of a tile that leaves by TMA
-    loose: 10000                # of one that threads store
+    box: 5000                   # of a column of a tile of 128 rows that leaves by TMA
+    loose: 10000                # of a column that threads store
     across: 10000               # and with SWAP
     pad: 1000                   # the launch before
     copy: 2048 * 1000000 // BANDWIDTH
@@ -140,9 +140,10 @@ estimates:                      # in ps
     step: max(paced, busy * max(tensor * BM * BN // 4096, port * (BM + BN)), feed)
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    main: &overlapped max(computed, moved) + min(computed, moved) * min(computed, moved) // (2 * max(1, computed, moved))
+    less: &less min(computed, moved)
+    main: &overlapped max(computed, moved) + less * less // (2 * max(1, computed, moved))
     ends: (1000 * join if cluster > 1 else 0) + (1000 * end if CLUSTER_K > 1 else 0)
-    store: stores * BN * (box if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
+    store: stores * BN * (box * BM // 128 if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
     copies: turned_a + turned_b
     time: 1000 * start + main + store + ends + out * outputs + (1000 * pad if copies > 0 else 0) + copy * copies
   wgmma_cluster: &persistent
@@ -157,6 +158,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
+    less: *less
     main: *overlapped
     stored: 1000 * end + (waves * 128 * loose if N * BYTES_C % 16 != 0 else 0)        # of 128 x 128
     ends: (1000 * join if cluster > 1 else 0) + stored * BM * BN // 16384
@@ -175,6 +177,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
+    less: *less
     main: *overlapped
     copies: 1000 * pad + copy * size_b if TRANS_A and not TRANS_B else 0
     stored: 1000 * end + (waves * 128 * loose if N * BYTES_C % 16 != 0 else 0)        # of 128 x 128
@@ -189,6 +192,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), l2 * fetched)
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
+    less: *less
     main: *overlapped
     adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * pad + copy * copied
     time: 1000 * start + main + adding
@@ -199,6 +203,7 @@ estimates:                      # in ps
     longer: fewer if LARGE == 14 else more if LARGE == 16 else 0
     computed: (tensor * BM * BN // 4096 * share + 1000 * end * cdiv(tiles, SMS)) // 1000 * (1000 + longer)
     moved: dram * inputs
+    less: *less
     main: *overlapped
     time: 1000 * start + (1000 * split if STREAM_K else 0) + main
   mma_stream:
