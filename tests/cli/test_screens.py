@@ -83,7 +83,7 @@ def read_marks(table, cells):
 
 def mask(text):
     """The rounding error is NumPy's own, and what the warm-up and the whole run take the machine's."""
-    text = re.sub(r"1\.0[45] \+- 0\.0[34]", "1.05 +- 0.03", text)  # which of its times comes first depends on the warm-up
+    text = re.sub(r"1\.0[45] \+- 0\.0[34]", "1.05 +- 0.03", text)  # which time comes first depends on the warm-up
     text = re.sub(r"( {2,}|: )\d\.\d\d(?=  +(ok|fake|status))", r"\1(er)", text)
     text = re.sub(r"(?<= show )[0-9a-f]{4} --explain", "1f3a --explain", text)
     return re.sub(r"About (\d+ (h|min|s) )+", "About 9 s ", text)
