@@ -53,7 +53,8 @@ def plan_awkwardly(
     """Plan a configuration on an awkward problem that its rules allow, in the layout and precision of `problem`.
 
     The shape is the usual awkward shape or `shape`, or one near it. If `problem` has several products, a few are
-    planned, and groups if the variant takes them. If no shape is allowed, the Skip is for the shape that was wanted.
+    planned, and groups if the variant takes them, with rows in the first and the last if one of the problem's has any.
+    If no shape is allowed, the Skip is for the shape that was wanted.
     """
     wanted = shape or configurations.AWKWARD
 
@@ -72,7 +73,9 @@ def plan_awkwardly(
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
     several: AnyShape = make_shape(min(problem.count, _MOST_PRODUCTS), shape)
     if problem.groups and GROUPS in variant.kinds:
-        several = configurations.split_into_groups(shape, min(len(problem.groups), configurations.MANY_GROUPS))
+        count = min(len(problem.groups), configurations.MANY_GROUPS)
+        ends = problem.groups[0] > 0 or problem.groups[-1] > 0
+        several = configurations.split_into_groups(shape, count, ends)
     kinds = [problem.layout], [problem.precision_name], problem.form
     problems = configurations.make_problems(variant, [several], *kinds)
     chosen = [(variant, [config])]

@@ -289,7 +289,13 @@ def _plan_declared_forms(
         for form in configurations.list_declared_forms(variant, precision):
             rows = next((each for each in (layout, *variant.layouts) if each.startswith("n")), layout)
             tried = [
-                plan_awkwardly(variant, config, replace(each, layout=rows if each.groups else layout), machine)
+                plan_awkwardly(
+                    variant,
+                    config,
+                    replace(each, layout=rows if each.groups else layout),
+                    machine,
+                    (each.M, each.N, each.K),
+                )
                 for each in form
             ]
             found.append(next((item for item in tried if isinstance(item, Plan)), tried[0]))

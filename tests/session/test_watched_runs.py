@@ -135,7 +135,7 @@ def test_each_declared_epilogue_and_d_is_watched_with_packed_rows(verify):
 @pytest.mark.parametrize(
     ("kinds", "counts", "shapes"),
     [
-        (["one", "many", "groups"], ["count", "offsets", "groups"], [(1, 0), (1, 6), (1, 130), (3, 0)]),
+        (["one", "many", "groups"], ["count", "offsets", "groups"], [(1, 0), (1, 6), (1, 6), (1, 130), (3, 0)]),
         (["many"], ["count"], [(3, 0)]),
     ],
 )

@@ -223,16 +223,19 @@ def choose_shape(variant: Variant, shape: Shape) -> AnyShape:
     return make_shape(_SEVERAL, shape) if MANY in variant.kinds else split_into_groups(shape)
 
 
+_LONG = 451
+"""The rows of groups of which the first and the last have several tiles."""
 _FEW_GROUPS, MANY_GROUPS = 6, 130
 """How many groups are verified without being asked for. The second exceeds what a warp or a block of 128 threads can
 look up at once, a group in each thread.
 """
 
 
-def split_into_groups(shape: Shape, count: int = _FEW_GROUPS) -> AnyShape:
-    """Return groups with the rows of a shape: some with rows, one with one row, and empty ones around them.
+def split_into_groups(shape: Shape, count: int = _FEW_GROUPS, ends: bool = False) -> AnyShape:
+    """Return groups with the rows of a shape: two with most rows, one with one row, and empty ones around them.
 
-    If there are more than six, most of the others are empty, and the rest have one row each.
+    With `ends`, the two are the first and the last. If there are more than six, most of the others are empty, and the
+    rest have one row each.
     """
     M, N, K = shape
     more = count - _FEW_GROUPS
@@ -240,7 +243,8 @@ def split_into_groups(shape: Shape, count: int = _FEW_GROUPS) -> AnyShape:
     short = tuple(int(number % step == step - 1) for number in range(more))
     left = M - sum(short)
     some = (left - 1) * 2 // 5
-    return Groups((*short, 0, some, 1, 0, left - 1 - some, 0), N, K)
+    rest = left - 1 - some
+    return Groups((some, 0, *short, 1, 0, 0, rest) if ends else (*short, 0, some, 1, 0, rest, 0), N, K)
 
 
 def list_kinds(variant: Variant, precision_name: str) -> list[str]:
@@ -261,6 +265,7 @@ def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Prob
     chains, usual = _list_chains(variant, find_precision(precision_name)), choose_shape(variant, AWKWARD)
     batch, groups = make_shape(_SEVERAL, AWKWARD), split_into_groups(AWKWARD)
     many_groups = split_into_groups(AWKWARD, MANY_GROUPS)
+    long_groups = split_into_groups((_LONG, *AWKWARD[1:]), ends=True)
 
     def make(
         shape: AnyShape, epilogue: tuple[str, ...] = (), padded: bool = False, apart: bool = False
@@ -269,8 +274,8 @@ def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Prob
         rows = [tuple(f"{name}+{each[name]}" for name in names) for each in _PADDINGS] if padded else [()]
         return [make_problem(shape, "nn", precision_name, epilogue=epilogue, ld=ld, separate_c=apart) for ld in rows]
 
-    forms = [make(shape) for shape, takes in ((batch, several), (groups, grouped), (many_groups, grouped))
-             if takes and shape != usual]  # fmt: skip
+    forms = [make(shape) for shape, takes in ((batch, several), *((each, grouped) for each in
+             (groups, many_groups, long_groups))) if takes and shape != usual]  # fmt: skip
     forms += [make(usual, padded=True)] if padded else []
     forms += [make(usual, apart=True)] if apart else []
     forms += [make(usual, chain) for chain in chains]

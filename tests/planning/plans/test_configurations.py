@@ -40,11 +40,13 @@ def test_problems_are_every_combination_once(make_variant):
 
 
 def test_groups_are_also_more_than_a_block_of_threads_and_have_the_rows_of_the_shape(make_variant):
-    for kinds, counts in ((("one", "groups"), [6, 130]), (("groups",), [130])):
+    for kinds, counts in ((("one", "groups"), [6, 130, 6]), (("groups",), [130, 6])):
         forms = configurations.list_declared_forms(make_variant(kinds=kinds), "f32")
         assert [len(form[0].groups) for form in forms][: len(counts)] == counts
-        assert all(sum(problem.groups) == problem.M == 31 for form in forms for problem in form)
+        assert all(sum(problem.groups) == problem.M for form in forms for problem in form)
         assert all({0, 1} < set(problem.groups) for form in forms for problem in form)
+        *_, ends = forms[: len(counts)]
+        assert min(ends[0].groups[0], ends[0].groups[-1]) > 128 and {form[0].M for form in forms} == {31, ends[0].M}
     assert configurations.split_into_groups((1, 2, 3), 130).M == 1
 
 
