@@ -140,8 +140,8 @@ estimates:                      # in ps
     step: max(paced, busy * max(tensor * BM * BN // 4096, port * (BM + BN)), feed)
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    less: &less min(computed, moved)
-    main: &overlapped max(computed, moved) + less * less // (2 * max(1, computed, moved))
+    shorter: &shorter min(computed, moved)
+    main: &overlapped max(computed, moved) + shorter * shorter // (2 * max(1, computed, moved))
     ends: (1000 * join if cluster > 1 else 0) + (1000 * end if CLUSTER_K > 1 else 0)
     store: stores * BN * (box * BM // 128 if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
     copies: turned_a + turned_b
@@ -158,7 +158,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    less: *less
+    shorter: *shorter
     main: *overlapped
     stored: 1000 * end + (waves * 128 * loose if N * BYTES_C % 16 != 0 else 0)        # of 128 x 128
     ends: (1000 * join if cluster > 1 else 0) + stored * BM * BN // 16384
@@ -177,7 +177,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    less: *less
+    shorter: *shorter
     main: *overlapped
     copies: 1000 * pad + copy * size_b if TRANS_A and not TRANS_B else 0
     stored: 1000 * end + (waves * 128 * loose if N * BYTES_C % 16 != 0 else 0)        # of 128 x 128
@@ -192,7 +192,7 @@ estimates:                      # in ps
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), l2 * fetched)
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
-    less: *less
+    shorter: *shorter
     main: *overlapped
     adding: part * split * (M * N // 256 if split > 1 else 0) + padded * 1000 * pad + copy * copied
     time: 1000 * start + main + adding
@@ -203,7 +203,7 @@ estimates:                      # in ps
     longer: fewer if LARGE == 14 else more if LARGE == 16 else 0
     computed: (tensor * BM * BN // 4096 * share + 1000 * end * cdiv(tiles, SMS)) // 1000 * (1000 + longer)
     moved: dram * inputs
-    less: *less
+    shorter: *shorter
     main: *overlapped
     time: 1000 * start + (1000 * split if STREAM_K else 0) + main
   mma_stream:
@@ -287,20 +287,17 @@ pick:                           # by the model that is explained below
       - sgemm_outer: {DEPTH: 16, COLUMNS: 128, TN: 4, ROWS: 128, THREADS: 256}
   - when: halves and lines > 0 and lines <= 1
     candidates:
-      - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: 1, BLOCKS: 4}
-      - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: 2, BLOCKS: 4}
+      - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
       - sgemm_stream: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
       - sgemm_stream: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: halves and lines > 1 and lines <= 2
     candidates:
-      - sgemm_stream: {LINES: 2, OUTPUTS: 16, THREADS: 128, AHEAD: 1, BLOCKS: 4}
-      - sgemm_stream: {LINES: 2, OUTPUTS: 16, THREADS: 128, AHEAD: 2, BLOCKS: 4}
+      - sgemm_stream: {LINES: 2, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
       - sgemm_stream: {LINES: 2, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
       - sgemm_stream: {LINES: 2, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: halves and lines > 2 and lines <= 4
     candidates:
-      - sgemm_stream: {LINES: 4, OUTPUTS: 16, THREADS: 128, AHEAD: 1, BLOCKS: 4}
-      - sgemm_stream: {LINES: 4, OUTPUTS: 16, THREADS: 128, AHEAD: 2, BLOCKS: 4}
+      - sgemm_stream: {LINES: 4, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
       - sgemm_stream: {LINES: 4, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
       - sgemm_stream: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: BYTES <= 2 and M < N and lines > 0 and lines <= 8

@@ -274,8 +274,8 @@ def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Prob
         rows = [tuple(f"{name}+{each[name]}" for name in names) for each in _PADDINGS] if padded else [()]
         return [make_problem(shape, "nn", precision_name, epilogue=epilogue, ld=ld, separate_c=apart) for ld in rows]
 
-    forms = [make(shape) for shape, takes in ((batch, several), *((each, grouped) for each in
-             (groups, many_groups, long_groups))) if takes and shape != usual]  # fmt: skip
+    shapes = [batch] * several + [groups, many_groups, long_groups] * grouped
+    forms = [make(shape) for shape in shapes if shape != usual]
     forms += [make(usual, padded=True)] if padded else []
     forms += [make(usual, apart=True)] if apart else []
     forms += [make(usual, chain) for chain in chains]
