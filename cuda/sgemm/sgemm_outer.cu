@@ -14,6 +14,9 @@ let:
   unit: min(32 // BYTES_C, THREADS * TN // COLUMNS)  # elements: a sector of 32 bytes, or less
   shifted: TN > 1 and N % unit != 0      # rows of C do not all begin at multiples of it
   across: cdiv(N + unit - 1, COLUMNS) if shifted else cdiv(N, COLUMNS)
+  staged: COLUMNS + (unit if shifted else 0)
+  pitch_a: DEPTH + 4 if TRANS_A and DEPTH >= 8 else DEPTH     # floats, as below
+  pitch_b: cdiv(staged, 32) * 32 + max(4, 32 // DEPTH) if TRANS_B else staged
 require:
   - BYTES_C == 4 or K <= DEPTH # a second pass would add to a rounded C
   - DEPTH * TN <= 128          # registers
@@ -24,14 +27,14 @@ grid:
   - cdiv(M, ROWS) * across
 block:
   - THREADS
-shared: 4 * DEPTH * (ROWS + COLUMNS + unit)
+shared: 4 * (ROWS * pitch_a + DEPTH * pitch_b)
 pdl: true
 sass:
   - spills == 0
 accesses:
   - load_sectors <= max(4 * TN, 32 // DEPTH)
   - store_sectors <= 4 * TN
-  - conflicts <= (97 if TRANS_A or TRANS_B else 0)
+  - conflicts <= (75 if TRANS_B else 0)
 source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coalesced-access-to-global-memory
 ---*/
 
@@ -77,19 +80,36 @@ constexpr int kBlocks = (DEPTH <= 4 ? 1024 : DEPTH <= 8 ? 768 : DEPTH <= 16 ? 51
 
 constexpr int kAtOnce = DEPTH < 4 ? DEPTH : 4;  // k of a row of A that a thread reads
 using Several = Word<kAtOnce * sizeof(float)>::type;
+constexpr int kPitch = DEPTH + (TRANS_A && DEPTH >= 8 ? 4 : 0);  // floats of a row of A: eight lie in different banks
 using Columns = Word<TN * sizeof(TC)>::type;  // which one instruction stores
+
+// Floats of a row of B of so many columns: the k of a warp lie in different banks if it copies along K.
+__device__ constexpr int pitch(int columns) {
+    return TRANS_B ? (columns + 31) / 32 * 32 + (DEPTH < 8 ? 32 / DEPTH : 4) : columns;
+}
 
 // Copies part of an operand to shared memory as TILE x DEPTH, or as DEPTH x TILE with K_MAJOR, with zeros outside.
 // ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses in every layout.
 template <int TILE, bool ALONG_K, bool K_MAJOR, typename T>
 __device__ void stage(float* to, const T* matrix, int extent, int K, int x0, int k0) {
+    constexpr int kEach = ALONG_K || K_MAJOR ? 1 : kAtOnce;  // k that a thread copies together
+    constexpr int kItems = TILE * DEPTH / kEach;
     const T* const from = matrix + (ALONG_K ? (long long)x0 * K + k0 : (long long)k0 * extent + x0);
-#pragma unroll 4
-    for (int e = threadIdx.x; e < TILE * DEPTH; e += THREADS) {
-        const int x = ALONG_K ? e / DEPTH : e % TILE, k = ALONG_K ? e % DEPTH : e / TILE;
-        const bool inside = unsigned(x0 + x) < unsigned(extent) && k0 + k < K;  // x0 can be negative
-        const int at = ALONG_K ? x * K + k : k * extent + x;
-        to[K_MAJOR ? k * TILE + x : x * DEPTH + k] = inside ? float(__ldg(from + at)) : 0;
+#pragma unroll 8
+    for (int round = 0; round < (kItems + THREADS - 1) / THREADS; ++round) {
+        const int item = round * THREADS + threadIdx.x;
+        const int x = ALONG_K ? item / DEPTH : item % TILE, k = ALONG_K ? item % DEPTH : item / TILE * kEach;
+        if (kItems % THREADS != 0 && item >= kItems) break;
+        const bool inside = unsigned(x0 + x) < unsigned(extent);  // x0 can be negative
+        typename Word<kEach * sizeof(float)>::type several;
+        float* const values = reinterpret_cast<float*>(&several);
+#pragma unroll
+        for (int i = 0; i < kEach; ++i) {
+            const int at = ALONG_K ? x * K + k : (k + i) * extent + x;
+            values[i] = inside && k0 + k + i < K ? float(__ldg(from + at)) : 0;
+        }
+        float* const place = to + (K_MAJOR ? k * pitch(TILE) + x : x * kPitch + k);
+        reinterpret_cast<decltype(several)&>(*place) = several;
     }
 }
 
@@ -104,14 +124,14 @@ __device__ void store_rows(int M, int N, float alpha, float beta, const float* A
 #pragma unroll
     for (int k = 0; k < DEPTH; ++k)
 #pragma unroll
-        for (int j = 0; j < TN; ++j) b[k][j] = Bs[k * (LEFT + COLUMNS) + LEFT + place + j];
+        for (int j = 0; j < TN; ++j) b[k][j] = Bs[k * pitch(LEFT + COLUMNS) + LEFT + place + j];
     const bool whole = !SHIFTED || column >= 0 && column + TN <= N;
 #pragma unroll 2
     for (int row = down; row < ROWS; row += kDown) {
         float sum[TN] = {};
 #pragma unroll
         for (int k = 0; k < DEPTH; k += kAtOnce) {
-            const Several several = reinterpret_cast<const Several&>(As[row * DEPTH + k]);
+            const Several several = reinterpret_cast<const Several&>(As[row * kPitch + k]);
             const float* const a = reinterpret_cast<const float*>(&several);
 #pragma unroll
             for (int j = 0; j < TN; ++j)
@@ -138,7 +158,7 @@ template <bool SHIFTED>
 __global__ void __launch_bounds__(THREADS, kBlocks)
     gemm(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C) {
     extern __shared__ __align__(16) float As[];
-    float* const Bs = As + ROWS * DEPTH;
+    float* const Bs = As + ROWS * kPitch;
     constexpr int LEFT = SHIFTED ? kUnit : 0;
     const int across = (N + (SHIFTED ? kUnit - 1 : 0) + COLUMNS - 1) / COLUMNS;
     const int row0 = blockIdx.x / across * ROWS, column0 = blockIdx.x % across * COLUMNS;
