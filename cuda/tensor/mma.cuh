@@ -1,4 +1,4 @@
-// The warp-level product for 16-bit operands, which all tensor cores since compute capability 8.0 have.
+// What all GPUs since compute capability 8.0 have: the warp-level product for 16-bit operands, and copies in the background.
 
 #pragma once
 
@@ -20,3 +20,11 @@ __device__ inline void multiply_add(float (&d)[4], unsigned a0, unsigned a1, uns
     else MULTIPLY_ADD("bf16");
 #undef MULTIPLY_ADD
 }
+
+// Copy 16 bytes to shared memory in the background; those after the first `bytes` are zeros.
+__device__ inline void copy_async(void* to, const void* from, int bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+}
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }  // of this thread

@@ -77,31 +77,6 @@ struct Operands {
     int lines, outputs, K;
 };
 
-// Copy the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines beyond
-// C may have any contents.
-template <bool ALONG_K, typename T> __device__ void stage(TA* to, const Operands& operands, int line0, int k0, int end) {
-    constexpr unsigned WIDTH = ALONG_K ? sizeof(T) / sizeof(TA) : 1, AT_ONCE = 64 / sizeof(T) > 8 ? 8 : 64 / sizeof(T);
-    const unsigned depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound);
-    const unsigned present = min(LINES, operands.lines - line0), pieces = depth / WIDTH;  // of a line
-    const TA* const from = operands.small + (ALONG_K ? size_t(line0) * operands.K + k0 : size_t(k0) * operands.lines + line0);
-    for (unsigned e0 = threadIdx.x; e0 < present * pieces; e0 += AT_ONCE * kThreads) {
-        T v[AT_ONCE];
-        const auto each = [&](const auto& work) {
-#pragma unroll
-            for (unsigned i = 0; i < AT_ONCE; ++i) {
-                const unsigned e = e0 + i * kThreads, row = e / (ALONG_K ? pieces : present);
-                const unsigned column = e - row * (ALONG_K ? pieces : present);
-                if (e < present * pieces) work(v[i], ALONG_K ? row : column, ALONG_K ? column * WIDTH : row);
-            }
-        };
-        each([&](T& piece, unsigned line, unsigned k) {
-            const size_t at = ALONG_K ? size_t(line) * operands.K + k : size_t(k) * operands.lines + line;
-            piece = k0 + int(k) < end ? *reinterpret_cast<const T*>(from + at) : T{};
-        });
-        each([&](T piece, unsigned line, unsigned k) { reinterpret_cast<T&>(to[line * kPitch + k]) = piece; });
-    }
-}
-
 // Eight elements, or the two aligned parts of 16 bytes in which they lie.
 template <bool ALIGNED> struct Eight {
     uint4 parts[ALIGNED ? 1 : 2];
@@ -123,12 +98,89 @@ __device__ inline uint4 load_last(const uint4* part, const TA* end) {
 
 __device__ constexpr unsigned word(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 
+// A matrix whose rows may begin anywhere, as parts of 16 bytes. Elements beyond its end are 0.
+struct ByParts {
+    const uint4* from;
+    const TA* last;  // the end of the matrix
+    int whole;       // parts before that with its end
+
+    __device__ uint4 load(int at) const { return at < whole ? __ldg(from + at) : load_last(from + at, last); }
+};
+
+// Load several pieces, which are numbered in rows, and then store them.
+template <typename PIECE, typename LOAD, typename STORE>
+__device__ void copy_pieces(unsigned rows, unsigned pieces, const LOAD& load, const STORE& store) {
+    constexpr unsigned AT_ONCE = sizeof(PIECE) > 2 ? 2 : 8;
+    for (unsigned e0 = threadIdx.x; e0 < rows * pieces; e0 += AT_ONCE * kThreads) {
+        PIECE v[AT_ONCE];
+        const auto each = [&](const auto& work) {
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; ++i) {
+                const unsigned e = e0 + i * kThreads, row = e / pieces;
+                if (e < rows * pieces) work(v[i], row, e - row * pieces);
+            }
+        };
+        each(load);
+        each(store);
+    }
+}
+
+// Copy the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines beyond
+// C may have any contents.
+template <bool ALONG_K> __device__ void stage(TA* to, const Operands& operands, int line0, int k0, int end) {
+    const int depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound), present = min(LINES, operands.lines - line0);
+    const TA* const from = operands.small + size_t(k0) * operands.lines + line0;  // unless ALONG_K
+    if (ALONG_K) {
+        const int lane = threadIdx.x % 32;
+        const auto first = [&](int line) { return size_t(line0 + line) * operands.K + k0; };  // element
+        for (int line = threadIdx.x / 32; line < present; line += WARPS) {
+            const TA* const part = operands.small + first(line) / 8 * 8;
+            const int skipped = first(line) % 8, wanted = skipped + end - k0;  // elements from `part` on
+#pragma unroll 4
+            for (int i = lane; i < (int(depth) + skipped + 7) / 8; i += 32)
+                copy_async(to + line * kPitch + 8 * i, part + 8 * i, 2 * max(0, min(8, wanted - 8 * i)));
+        }
+        wait_for_copies();
+        __syncwarp();
+        for (int line = threadIdx.x / 32; line < present && operands.K % 8 != 0; line += WARPS)
+#pragma unroll 1
+            for (int i = lane; i - lane < depth / 8; i += 32) {  // to the left, where the warp has read all
+                uint4* const eight = reinterpret_cast<uint4*>(to + line * kPitch) + i;
+                const bool inside = i < depth / 8;
+                const uint4 v = inside ? take_bytes(eight[0], eight[1], first(line) % 8 * 2) : make_uint4(0, 0, 0, 0);
+                __syncwarp();
+                if (inside) *eight = v;
+            }
+    } else if (operands.lines <= LINES) {  // all of it lies side by side
+        const TA* const last = operands.small + size_t(operands.lines) * operands.K;
+        const ByParts parts = {reinterpret_cast<const uint4*>(from), last, (operands.K - k0) * operands.lines / 8};
+        copy_pieces<uint4>(
+            1, depth * present / 8,
+            [&](uint4& piece, unsigned, unsigned i) { piece = parts.load(i); },
+            [&](const uint4& piece, unsigned, unsigned i) {
+#pragma unroll
+                for (int j = 0; j < 8; ++j) {
+                    const unsigned k = (8 * i + j) / present, line = 8 * i + j - k * present;
+                    to[line * kPitch + k] = reinterpret_cast<const TA*>(&piece)[j];
+                }
+            });
+    } else
+        copy_pieces<unsigned short>(
+            depth, present,
+            [&](unsigned short& piece, unsigned k, unsigned line) {
+                const TA* const start = from + size_t(k) * operands.lines + line;
+                piece = k0 + int(k) < end ? *reinterpret_cast<const unsigned short*>(start) : 0;
+            },
+            [&](unsigned short piece, unsigned k, unsigned line) {
+                reinterpret_cast<unsigned short&>(to[line * kPitch + k]) = piece;
+            });
+}
+
 // A warp's share of a tile of the large operand. ALONG_K: its rows in memory run along K.
 template <bool ALONG_K, bool ALIGNED> struct Streamer {
-    const uint4* from;  // the part in which this lane's elements at k 0 begin
-    const TA* last;     // the end of the matrix
+    ByParts parts;      // from that on in which this lane's elements at k 0 begin
     int pitch, outputs, depth;  // that are left from the lane's first one on; the lane's first k in a step
-    int skipped, whole;         // elements of that part; parts that follow it and are not the last one
+    int skipped;                // elements of the first part
 
     __device__ Streamer(const Operands& operands, int output0) {
         const int lane = threadIdx.x % 32, output = output0 + lane / 4 * (ALONG_K ? 1 : 8);
@@ -137,9 +189,9 @@ template <bool ALONG_K, bool ALIGNED> struct Streamer {
         outputs = operands.outputs - output;
         const size_t first = ALONG_K ? output * size_t(pitch) : output;
         skipped = first % 8;
-        from = reinterpret_cast<const uint4*>(operands.large + first / 8 * 8);
-        last = operands.large + size_t(operands.outputs) * operands.K;
-        whole = (size_t(operands.outputs) * operands.K - first / 8 * 8) / 8;
+        const size_t all = size_t(operands.outputs) * operands.K;
+        const TA* const from = operands.large + first / 8 * 8;
+        parts = {reinterpret_cast<const uint4*>(from), operands.large + all, int((all - first / 8 * 8) / 8)};
     }
 
     // How many elements of its first part the eight of row i skip. Steps, and 8 rows of pitch elements, are whole parts.
@@ -151,12 +203,10 @@ template <bool ALONG_K, bool ALIGNED> struct Streamer {
         return ALONG_K ? 16 * j + 8 * half + g : 8 * g + 2 * j + half;
     }
 
-    __device__ uint4 load_part(int at) const { return at < whole ? __ldg(from + at) : load_last(from + at, last); }
-
     __device__ void load(Eight<ALIGNED> (&v)[8], int step, int end) const {
         const int k = step + depth, left = end - k;
         const uint4 none = make_uint4(0, 0, 0, 0);
-        const TA* aligned = reinterpret_cast<const TA*>(from) + (ALONG_K ? k : k * size_t(pitch));
+        const TA* aligned = reinterpret_cast<const TA*>(parts.from) + (ALONG_K ? k : k * size_t(pitch));
 #pragma unroll
         for (int i = 0; i < 8; ++i, aligned += ALONG_K ? 8 * pitch : pitch) {
             const bool present = ALONG_K ? 8 * i < outputs && left > 0 : i < left && outputs > 0;
@@ -164,7 +214,7 @@ template <bool ALONG_K, bool ALIGNED> struct Streamer {
                 v[i] = {{present ? __ldcs(reinterpret_cast<const uint4*>(aligned)) : none}};
             } else {
                 const int at = ALONG_K ? k / 8 + i * pitch : k / 8 * pitch + i * pitch / 8;
-                v[i] = {{present ? load_part(at) : none, present && skip(i) > 0 ? load_part(at + 1) : none}};
+                v[i] = {{present ? parts.load(at) : none, present && skip(i) > 0 ? parts.load(at + 1) : none}};
             }
         }
     }
@@ -222,8 +272,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
     for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + (warp * AHEAD + i) * kStep, end);
     for (int chunk = begin; chunk < end; chunk += kChunk) {
         __syncthreads();  // the previous chunk is no longer needed
-        if (SMALL_ALONG_K && operands.K % 8 == 0) stage<SMALL_ALONG_K, uint4>(small, operands, line0, chunk, end);
-        else stage<SMALL_ALONG_K, unsigned short>(small, operands, line0, chunk, end);
+        stage<SMALL_ALONG_K>(small, operands, line0, chunk, end);
         __syncthreads();
 #pragma unroll 1
         for (int k = chunk; k < min(chunk + kChunk, end); k += kRound)
