@@ -251,6 +251,14 @@ class Problem:
         return self.layout[1] == "t"
 
     @cached_property
+    def straight(self) -> Problem:
+        """The same memory, with an A of one row and a B of one column as rows along K, whatever their layouts."""
+        padded = self.padding
+        a = "n" if self.M == 1 and "A" not in padded else self.layout[0]
+        b = "t" if self.N == 1 and "B" not in padded else self.layout[1]
+        return self if self.groups else replace(self, layout=a + b)
+
+    @cached_property
     def types(self) -> dict[str, str]:
         """The C++ types of the elements of A, B and C and of the sums, by the macros that name them."""
         precision = self.precision

@@ -42,7 +42,7 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import ALL, ONE, Candidate, CostsFile, Variant
 from gemmbench.planning.plans.configurations import Configurations, list_configurations
 from gemmbench.planning.plans.evaluation import Excluded
-from gemmbench.planning.plans.expansion import collect_names, group_picks, make_plans
+from gemmbench.planning.plans.expansion import collect_names, group_picks, make_plans, straighten
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, Target, make_chain, shorten_device
 from gemmbench.planning.plans.skip_reasons import explain_unsuitable
 from gemmbench.planning.problems import Problem
@@ -325,7 +325,7 @@ class _Surveyor:
                 combination.is_used_up = True
                 return None
             kind, shape = drawn
-            problem = Problem(*shape, combination.layout, combination.precision)
+            problem = straighten(Problem(*shape, combination.layout, combination.precision), self._variant)
             if problem in self._known:
                 continue
             self._known.add(problem)

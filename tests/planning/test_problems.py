@@ -50,6 +50,22 @@ def test_the_stored_shapes_follow_the_layout(layout, a, b):
     assert LAYOUTS == ("nn", "nt", "tn", "tt")
 
 
+@pytest.mark.parametrize(
+    ("written", "straight"),
+    [
+        (Problem(1, 8, 16, "tn"), "nn"),
+        (Problem(8, 1, 16, "tn"), "tt"),
+        (Problem(1, 1, 16, "tn"), "nt"),
+        (Problem(8, 8, 16, "tn"), "tn"),
+        (Problem(1, 8, 16, "tn", ld=("A+8",)), "tn"),
+        (Problem(8, 1, 16, "nn", ld=("B+8",)), "nn"),
+    ],
+)
+def test_a_vector_without_padding_is_a_row_along_k(written, straight):
+    assert written.straight.layout == straight
+    assert written.straight.bytes == written.bytes and written.straight.list_leading(False)["C"] == written.leading("C")
+
+
 def test_flops_are_two_m_n_k_and_bytes_count_c_twice_only_if_beta_reads_it():
     assert (Problem(3, 5, 7).flops, Problem(3, 5, 7).bytes) == (210, 4 * (21 + 35 + 15))
     assert Problem(3, 5, 7, beta=0.5).bytes == 4 * (21 + 35 + 15 + 15)

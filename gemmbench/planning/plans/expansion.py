@@ -159,12 +159,20 @@ def _order_picks(variant: Variant, problem: Problem, target: Target) -> Iterator
     If the condition or estimate of a pick has no value, the fault is yielded instead. Raises SpecError for broken
     constants.
     """
-    names, fitted = collect_names(variant, problem, target), find_fitted(variant, target.card, problem.precision_name)
+    names, fitted = (
+        collect_names(variant, straighten(problem, variant), target),
+        find_fitted(variant, target.card, problem.precision_name),
+    )
     for group in group_picks(variant, names):
         if isinstance(group, Excluded):
             yield group
         else:
             yield from order_group(variant, group, names, fitted)
+
+
+def straighten(problem: Problem, variant: Variant) -> Problem:
+    """Return a problem with its vectors as rows along K, if a variant has the layout that results."""
+    return problem.straight if problem.straight.layout in variant.layouts else problem
 
 
 def group_picks(variant: Variant, names: Names) -> Iterator[list[int] | Excluded]:
@@ -236,11 +244,12 @@ def _plan_pick(problem: Problem, variant: Variant, device: str, target: Target, 
         code = pick.code
         assert code is not None, "the catalog fills it in"
         chosen = Config(tuple(pick.values.items()))
-        (plan,) = _plan_configurations(problem, code, [chosen], device, target, refuses)
+        seen = straighten(problem, code)
+        (plan,) = _plan_configurations(seen, code, [chosen], device, target, refuses)
         if isinstance(plan, Plan):
             renamed = replace(plan.variant, name=variant.name, order=variant.order)
             config = replace(plan.config, picked=plan.config.picked or code.name)
-            return replace(plan, variant=renamed, config=config)
+            return replace(plan, problem=problem, variant=renamed, config=config, straight=seen != problem)
         reason = f"{code.name}: {plan.reason}"
     return Skip(problem, variant, Config(), device, reason)
 

@@ -140,7 +140,7 @@ class Plan:
     `tile` is the rows and columns of C that share one reading of A and B, if the manifest declares them. `macros` are
     those that a manifest defines for foreign code, and `arguments` are those of every kernel; they are empty for the
     standard arguments. If the variant dispatches, `variant` has its name and order, and the code of the variant that
-    was picked.
+    was picked. With `straight`, its launches take operands as `problem.straight` describes them.
     """
 
     problem: Problem
@@ -160,6 +160,7 @@ class Plan:
     tile: tuple[int, int] | None = None
     macros: tuple[tuple[str, str], ...] = ()
     arguments: tuple[PassedArgument, ...] = ()
+    straight: bool = False
 
     def __post_init__(self) -> None:
         if self.geometry and not self.launches:
@@ -175,7 +176,8 @@ class Plan:
     @cached_property
     def launched(self) -> Problem:
         """The result of one launch: the problem, or one of its products if the kernels do not take all of them."""
-        return self.problem if (GROUPS if self.problem.groups else MANY) in self.variant.kinds else self.problem.one
+        problem = self.problem.straight if self.straight else self.problem
+        return problem if (GROUPS if problem.groups else MANY) in self.variant.kinds else problem.one
 
     @property
     def products(self) -> int:

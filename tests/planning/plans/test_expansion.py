@@ -265,6 +265,7 @@ EIGHT = "when: N < 100\n    candidates:\n      - small: {BM: 8}"
 SIXTEEN = "candidates:\n      - small: {BM: 16}"
 LARGE = "candidates: [large]"
 REST = "variant: small"
+PLAIN = "variant: plain\n    when: K > 0"
 
 
 @pytest.fixture
@@ -308,6 +309,21 @@ def test_the_first_row_that_holds_is_planned_under_the_name_of_the_row(kernels, 
     assert {(found.variant.name, found.variant.order) for found in (small, large, rest)} == {("best", 7)}
     assert small.variant.path.endswith("small.cu") and large.variant.path.endswith("large.cu")
     assert dict(small.defines)["BM"] == "8"
+
+
+def test_a_picked_kernel_takes_a_vector_as_a_row_along_k_if_it_has_that_layout(expand, write_kernel, gpu):
+    write_kernel("any.cu", layouts="[nn, nt, tn, tt]")
+    write_kernel("plain.cu", layouts="[tt]")
+    folder = write_kernel("best.cu", **BARE, layouts="[nn, nt, tn, tt]", pick=[PLAIN, "variant: any"]).parent
+    best = Catalog([folder]).get("best")
+    shapes = [Problem(1, 8, 16, "tt"), Problem(8, 1, 16, "nn"), Problem(8, 8, 16, "nn"), Problem(8, 8, 16, "tt")]
+    found = [expand(best, each, target=gpu)[0] for each in shapes]
+    assert [each.problem for each in found] == shapes
+    transposed = [[dict(each.defines)[name] for name in ("TRANS_A", "TRANS_B")] for each in found]
+    picked = [each.config.picked for each in found]
+    assert (picked, transposed) == (
+        ["plain", "any", "any", "plain"], [["1", "1"], ["0", "1"], ["0", "0"], ["1", "1"]]
+    )  # fmt: skip
 
 
 def test_a_row_that_cannot_run_gives_way_to_the_next(kernels, pick, gpu, cpu):
