@@ -22,8 +22,8 @@ let:
   crossed_a: 1 if cdiv(lda * BYTES, 16) * 16 % 128 != 0 else 0   # 128 bytes of a row lie in two lines of the cache
   crossed_b: 1 if cdiv(ldb * BYTES, 16) * 16 % 128 != 0 else 0
   ragged: copied > 0 or N * BYTES_C % 16 != 0   # TMA cannot fetch or store some rows
-shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream, sgemm_outer,
-  sgemm_stream]
+shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream, mma_sync,
+  sgemm_outer, sgemm_stream]
 costs:                          # in ps, but start, wave, pad, join, meet, end, split, load and row in ns
   wgmma_wave: &tiles
     start: 1500                 # of a launch
@@ -87,15 +87,27 @@ costs:                          # in ps, but start, wave, pad, join, meet, end, 
   mma_stream:
     start: 1800
     each: 200000                # of a round along K
+    busy: 20000                 # and for each eight lines
     odd: 50000                  # more where rows are no multiples of 16 bytes
     shift: 30                   # and for 1 KB
-    stage: 1000                 # of 64 elements of the small operand that an SM fetches one by one
+    stage: 1000                 # of 512 elements of the small operand that an SM fetches
     dram: 1024 * 1000000 // BANDWIDTH
     part: 8000
     meet: 1000                  # of parts in device memory
+  mma_sync:
+    start: 1500
+    wave: 1000
+    latency: 500000             # of a step along K
+    late: 500000                # more for each operand whose rows are no multiples of 16 bytes
+    step: 300000                # for 64 x 64 results of an SM
+    odd: 300000                 # more, likewise
+    dram: 1024 * 1000000 // BANDWIDTH
+    out: 400
+    loose: 400                  # more where rows of C are no multiples of 16 bytes
   sgemm_outer:
     start: 1200
     each: 300                   # of 64 multiply-adds of an SM, or twelve for each store
+    column: 300                 # of 64 elements of B that threads take from shared memory
     stage: 1000                 # of 64 elements of an operand that an SM fetches
     odd: 1000                   # of 64 results, where rows of C are no multiples of 32 bytes
     end: 400                    # of blocks that run at once
@@ -214,18 +226,27 @@ estimates:                      # in ps
     adding: part * tiles * split + 1000 * meet if split > 1 else 0
     read: inputs * cdiv(lines, LINES) + outputs
     more: 0 if (ldb if N >= M else lda) % 8 == 0 else 1
-    singly: 0 if K % 8 == 0 and (not TRANS_A if M <= N else TRANS_B) else 1
-    staged: stage * (min(lines, LINES) * cdiv(K, split) // 64 * cdiv(tiles * split, SMS) * singly)
-    computed: (each + odd * more) * rounds * cdiv(cdiv(K, round), split) + staged
+    staged: stage * (min(lines, LINES) * cdiv(K, split) // 512 * cdiv(tiles * split, SMS))
+    computed: (each + busy * (LINES // 8) + odd * more) * rounds * cdiv(cdiv(K, round), split) + staged
     time: 1000 * start + computed + (dram + shift * more) * read + adding
+  mma_sync:
+    blocks: cdiv(cdiv(M, BM) * cdiv(N, BN), SMS)    # one after another on an SM
+    waves: cdiv(blocks, SMEM // (STAGES * (BM + BN) * 128))
+    steps: cdiv(K, wide)
+    unaligned: (1 if copied_a > 0 else 0) + (1 if copied_b > 0 else 0)
+    alone: waves * (1000 * wave + steps * (latency + late * unaligned))
+    computed: alone + (step + odd * unaligned) * (blocks * steps * BM * BN // 4096)
+    stored: (out + (loose if N % 4 != 0 else 0)) * outputs
+    time: 1000 * start + computed + dram * inputs + stored
   sgemm_outer:
     blocks: cdiv(cdiv(M, ROWS) * cdiv(N, COLUMNS), SMS)
-    room: (1024 if DEPTH <= 4 else 768 if DEPTH <= 8 else 512) // THREADS      # for blocks on an SM
+    threads: 1024 if DEPTH <= 4 else 768 if DEPTH <= 8 else 512 if DEPTH <= 16 else 256     # on an SM
     parts: blocks * ROWS * COLUMNS // 64
     work: (each * (DEPTH * TN + 12) // TN + (odd if N * BYTES_C % 32 != 0 else 0)) * parts
     fetched: (ROWS + COLUMNS) * DEPTH
     alone: end + load * cdiv(fetched, THREADS) + row * (ROWS * COLUMNS // (THREADS * TN))
-    main: work + stage * (blocks * fetched // 64) + 1000 * alone * cdiv(blocks, room)
+    columns: column * (blocks * THREADS * DEPTH * TN // 64)
+    main: work + columns + stage * (blocks * fetched // 64) + 1000 * alone * cdiv(blocks, threads // THREADS)
     time: 1000 * start + main + dram * inputs + out * outputs
   sgemm_stream:
     across: max(M, N)           # outputs of a line
@@ -255,48 +276,59 @@ estimates:                      # in ps
     adding: (part * blocks if blocks != tiles else 0) + 1000 * (join if clusters else meet if blocks != tiles else 0)
     time: 1000 * start + 1000 * end * rounds + computed + moved + adding
 pick:                           # by the model that is explained below
-  - when: halves and K > 0 and K <= 1
+  - when: BYTES > 1 and K > 0 and K <= 1
     candidates:
+      - sgemm_outer: {DEPTH: 1, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
       - sgemm_outer: {DEPTH: 1, COLUMNS: 32, TN: 4, ROWS: 32, THREADS: 64}
-      - sgemm_outer: {DEPTH: 1, COLUMNS: 64, TN: 4, ROWS: 32, THREADS: 128}
-      - sgemm_outer: {DEPTH: 1, COLUMNS: 64, TN: 2, ROWS: 16, THREADS: 256}
-      - sgemm_outer: {DEPTH: 1, COLUMNS: 128, TN: 4, ROWS: 128, THREADS: 256}
-  - when: halves and K > 1 and K <= 2
+      - sgemm_outer: {DEPTH: 1, COLUMNS: 32, TN: 2, ROWS: 64, THREADS: 128}
+      - sgemm_outer: {DEPTH: 1, COLUMNS: 64, TN: 2, ROWS: 64, THREADS: 256}
+      - sgemm_outer: {DEPTH: 1, COLUMNS: 64, TN: 4, ROWS: 64, THREADS: 128}
+  - when: BYTES > 1 and K > 1 and K <= 2
     candidates:
+      - sgemm_outer: {DEPTH: 2, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
       - sgemm_outer: {DEPTH: 2, COLUMNS: 32, TN: 4, ROWS: 32, THREADS: 64}
-      - sgemm_outer: {DEPTH: 2, COLUMNS: 64, TN: 4, ROWS: 32, THREADS: 128}
-      - sgemm_outer: {DEPTH: 2, COLUMNS: 64, TN: 2, ROWS: 16, THREADS: 256}
-      - sgemm_outer: {DEPTH: 2, COLUMNS: 128, TN: 4, ROWS: 128, THREADS: 256}
-  - when: halves and K > 2 and K <= 4
+      - sgemm_outer: {DEPTH: 2, COLUMNS: 32, TN: 2, ROWS: 64, THREADS: 128}
+      - sgemm_outer: {DEPTH: 2, COLUMNS: 64, TN: 2, ROWS: 64, THREADS: 256}
+      - sgemm_outer: {DEPTH: 2, COLUMNS: 64, TN: 4, ROWS: 64, THREADS: 128}
+  - when: BYTES > 1 and K > 2 and K <= 4
     candidates:
+      - sgemm_outer: {DEPTH: 4, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
       - sgemm_outer: {DEPTH: 4, COLUMNS: 32, TN: 4, ROWS: 32, THREADS: 64}
-      - sgemm_outer: {DEPTH: 4, COLUMNS: 64, TN: 4, ROWS: 32, THREADS: 128}
-      - sgemm_outer: {DEPTH: 4, COLUMNS: 64, TN: 2, ROWS: 16, THREADS: 256}
-      - sgemm_outer: {DEPTH: 4, COLUMNS: 128, TN: 4, ROWS: 128, THREADS: 256}
-  - when: halves and K > 4 and K <= 8
+      - sgemm_outer: {DEPTH: 4, COLUMNS: 32, TN: 2, ROWS: 64, THREADS: 128}
+      - sgemm_outer: {DEPTH: 4, COLUMNS: 64, TN: 2, ROWS: 64, THREADS: 256}
+      - sgemm_outer: {DEPTH: 4, COLUMNS: 64, TN: 4, ROWS: 64, THREADS: 128}
+  - when: BYTES > 1 and K > 4 and K <= 8
     candidates:
+      - sgemm_outer: {DEPTH: 8, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
       - sgemm_outer: {DEPTH: 8, COLUMNS: 32, TN: 4, ROWS: 32, THREADS: 64}
-      - sgemm_outer: {DEPTH: 8, COLUMNS: 64, TN: 4, ROWS: 32, THREADS: 128}
-      - sgemm_outer: {DEPTH: 8, COLUMNS: 64, TN: 2, ROWS: 16, THREADS: 256}
-      - sgemm_outer: {DEPTH: 8, COLUMNS: 128, TN: 4, ROWS: 128, THREADS: 256}
-  - when: halves and K > 8 and K <= 16
+      - sgemm_outer: {DEPTH: 8, COLUMNS: 32, TN: 2, ROWS: 64, THREADS: 128}
+      - sgemm_outer: {DEPTH: 8, COLUMNS: 64, TN: 4, ROWS: 64, THREADS: 128}
+  - when: BYTES > 1 and K > 8 and K <= 16
     candidates:
-      - sgemm_outer: {DEPTH: 16, COLUMNS: 32, TN: 4, ROWS: 32, THREADS: 64}
-      - sgemm_outer: {DEPTH: 16, COLUMNS: 64, TN: 4, ROWS: 32, THREADS: 128}
-      - sgemm_outer: {DEPTH: 16, COLUMNS: 64, TN: 2, ROWS: 16, THREADS: 256}
-      - sgemm_outer: {DEPTH: 16, COLUMNS: 128, TN: 4, ROWS: 128, THREADS: 256}
+      - sgemm_outer: {DEPTH: 16, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
+      - sgemm_outer: {DEPTH: 16, COLUMNS: 32, TN: 2, ROWS: 64, THREADS: 128}
+      - sgemm_outer: {DEPTH: 16, COLUMNS: 128, TN: 2, ROWS: 128, THREADS: 256}
+  - when: BYTES == 4 and K > 16 and K <= 32
+    candidates:
+      - sgemm_outer: {DEPTH: 32, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
+      - sgemm_outer: {DEPTH: 32, COLUMNS: 32, TN: 2, ROWS: 64, THREADS: 128}
   - when: halves and lines > 0 and lines <= 1
     candidates:
+      - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 1, BLOCKS: 2}
+      - sgemm_stream: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
       - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
       - sgemm_stream: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
       - sgemm_stream: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: halves and lines > 1 and lines <= 2
     candidates:
+      - sgemm_stream: {LINES: 2, OUTPUTS: 16, THREADS: 256, AHEAD: 1, BLOCKS: 2}
       - sgemm_stream: {LINES: 2, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
       - sgemm_stream: {LINES: 2, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
       - sgemm_stream: {LINES: 2, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
   - when: halves and lines > 2 and lines <= 4
     candidates:
+      - sgemm_stream: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 1, BLOCKS: 2}
+      - sgemm_stream: {LINES: 4, OUTPUTS: 8, THREADS: 256, AHEAD: 2, BLOCKS: 2}
       - sgemm_stream: {LINES: 4, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
       - sgemm_stream: {LINES: 4, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
       - sgemm_stream: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
@@ -363,6 +395,9 @@ pick:                           # by the model that is explained below
   - when: halves and lines > 0 and lines <= 16 and copied > 0
     candidates:
       - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
+  - when: halves and lines > 8 and lines <= 32 and copied > 0
+    candidates:
+      - mma_stream: {LINES: 16, WARPS: 4, AHEAD: 1, BLOCKS: 3}
   - when: halves and lines > 16 and lines <= 64 and copied > 0 and K >= 1024
     candidates:
       - wgmma_splitk: {BN: 64, STAGES: 8}
@@ -456,29 +491,22 @@ pick:                           # by the model that is explained below
       - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
       - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
-  - when: BYTES == 4 and K <= 4 and M * N > 2000000
-    variant: sgemm_outer
-    params: {DEPTH: 4, COLUMNS: 64, TN: 2, ROWS: 64, THREADS: 256}
-  - when: BYTES == 4 and K <= 4 and M * N > 400000
-    variant: sgemm_outer
-    params: {DEPTH: 4, COLUMNS: 64, TN: 2, ROWS: 32, THREADS: 256}
-  - when: BYTES == 4 and K <= 4
-    variant: sgemm_outer
-    params: {DEPTH: 4, COLUMNS: 32, TN: 1, ROWS: 16, THREADS: 256}
-  - when: BYTES == 4 and K <= 8 and M * N > 2000000
-    variant: sgemm_outer
-    params: {DEPTH: 8, COLUMNS: 64, TN: 4, ROWS: 64, THREADS: 128}
-  - when: BYTES == 4 and K <= 8 and M * N > 600000
-    variant: sgemm_outer
-    params: {DEPTH: 8, COLUMNS: 128, TN: 4, ROWS: 32, THREADS: 256}
-  - when: BYTES == 4 and K <= 8
-    variant: sgemm_outer
-    params: {DEPTH: 8, COLUMNS: 32, TN: 1, ROWS: 16, THREADS: 256}
-  - when: BYTES == 4 and lines <= 16
+  - when: BYTES == 4 and lines > 16 and K <= 256 and (copied == 0 or M * N > 2000000)
     candidates:
-      - sgemm_stream: {LINES: [1, 2, 4], OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+      - mma_sync: {BM: 64, BN: [64, 128], WM: 32, WN: 32, STAGES: 3}
+      - mma_sync: {BM: 128, BN: 64, WM: 32, WN: 64, STAGES: 3}
+  - when: BYTES == 4 and lines == 1
+    candidates:
+      - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 1, BLOCKS: 2}
+      - sgemm_stream: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: BYTES == 4 and lines == 2
+    candidates:
+      - sgemm_stream: {LINES: 2, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: BYTES == 4 and lines > 2 and lines <= 16
+    candidates:
+      - sgemm_stream: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
       - sgemm_stream: {LINES: 8, OUTPUTS: 32, THREADS: 128, AHEAD: [1, 2], BLOCKS: 3}
-      - sgemm_stream: {LINES: [8, 16], OUTPUTS: [64, 128], THREADS: 128, AHEAD: 4, BLOCKS: 2}
+      - sgemm_stream: {LINES: 8, OUTPUTS: [64, 128], THREADS: 128, AHEAD: 4, BLOCKS: 2}
   - when: BYTES == 4 and M < N and lines <= 64
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [1, 2, 4, 8], SWAP: 1}
@@ -548,16 +576,17 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // Which candidates there are depends on the kind of shape:
 //
 //      up to 64 rows or columns              wgmma_wave: the long side along the rows of products, K split in clusters;
-//                                            mma_stream for up to 16 and sgemm_stream for up to 4, which load from any
-//                                            address
-//      K up to 16, in tf32 up to 8           sgemm_outer: products in FP32 are fast enough, since storing C takes most
+//                                            mma_stream, which loads from any address, and so does sgemm_stream for up
+//                                            to 4
+//      K up to 32                            sgemm_outer: products in FP32 are fast enough, since storing C takes most
 //                                            of the time
 //      few tiles                             wgmma_wave with small tiles, or with slices of K
 //      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
 //      more                                  wgmma_hybrid, which may cut the last tiles along K;
 //                                            wgmma_cluster where rows are not multiples of 16 bytes
-//      tf32                                  the same, and sgemm_stream for up to 16 lines: products in FP32 are fast
-//                                            enough, since reading the large operand takes most of the time
+//      tf32                                  the same; sgemm_stream for up to 16 lines, since reading the large operand
+//                                            takes most of the time; mma_sync for K up to 256, which takes operands in
+//                                            any layout without a copy
 //      e4m3                                  the same, and wgmma_fp8
 //      e5m2, 3xtf32, older GPUs              the kernel of that precision, with smaller tiles where C is small
 //
