@@ -9,7 +9,7 @@ params:
   BM: [256, 128]                # 256: each warpgroup has two blocks of 64 rows
   BN: [128, 192, 64]
   STAGES: [4, 3, 6]
-  CLUSTER_M: [2, 1]             # blocks below one another: they have the same tile of B
+  CLUSTER_M: [1, 2]             # blocks below one another: they have the same tile of B
   CLUSTER_N: [1, 2]             # side by side: the same tile of A
 let:
   any_n: N * BYTES_C % 16 != 0  # C does not leave by TMA
