@@ -92,7 +92,7 @@ def test_the_configs_of_draws_are_those_that_their_numbers_give(load):
     assert draws and list(load("record").DRAWS) == [path.stem for path in draws]
     for path in draws:
         precision, _, number = path.stem.removeprefix("shapes_drawn_").rpartition("_")
-        assert path.read_text() == load("draw_shapes").format_config(int(number), precision or "f32")
+        assert path.read_text() == load("draw_shapes").format_config(int(number), precision)
 
 
 def test_the_results_of_a_draw_have_the_shapes_of_its_number(load):
