@@ -133,7 +133,8 @@ class Sweep:
 
     `location` is the config file, and `baseline_line` is the line that names the baseline.
 
-    `rivals` are variants whose ratios to each other matter as much as those to the baseline.
+    `rivals` are variants whose ratios to each other matter as much as those to the baseline. `written` are the keys of
+    the config file.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Sweep:
     baseline_line: int | None = None
     post: Post | None = None
     rivals: tuple[str, ...] = ()
+    written: frozenset[str] = frozenset()
 
 
 _COUNT = "count"
@@ -383,6 +385,7 @@ def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
         policy=make_policy(request.measuring, reader, model.measure, on_cpu),
         location=document.location,
         post=post,
+        written=frozenset(document.data),
     )
 
 
