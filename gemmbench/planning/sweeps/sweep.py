@@ -66,7 +66,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
         shapes: Lists of M, N and K.
         axes: Values of M, N and K, and of `count`, the products of a batch. Every combination is measured.
         groups: The rows of each group, such as `[512, 0, 33]`, or `{count: 8, mean: 512, skew: 1, seed: 0}` to draw
-            them, or a list of those. With it, `axes` has N and K only.
+            them, or a list of those. `[5]` is one product. With it, `axes` has N and K only.
         precisions: The precisions, such as `[f32, bf16]`.
         layouts: `nn`, `nt`, `tn`, `tt`.
         layouts_in_turn: `true`: the first shape has the first layout, the next one the next, and so on, instead of
