@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from typing import NamedTuple
 
 import ml_dtypes
@@ -13,13 +13,15 @@ import numpy as np
 
 from gemmbench.bench.operands.products import find_scales
 from gemmbench.bench.verify.diagnosis import Diagnosis, is_explained_by_scalars
-from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample
+from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample, find_wrong_region
 from gemmbench.planning.precisions import BFLOAT16, FLOAT16, Scales, StorageType
 
 _FEWER_BITS = (("bf16", 8), ("TF32 or f16", 11), ("f8e4m3", 4), ("f8e5m2", 3))
 """What scales may be rounded to: a name, and the significand bits."""
 _MOST_LINES = 512
 """The most rows and columns of which NaN is explained."""
+_MOST_MISTAKES = 16
+"""The most mistakes that explain the wrong elements, of which one is sought that leaves the right ones right."""
 _LEAST_NUMBERS = 8
 """The number of wrong numbers, apart from NaN, that two mistakes at once must explain."""
 _MOSTLY = 0.9
@@ -43,15 +45,24 @@ def explain_scales(wrong: WrongResult) -> Diagnosis | None:
     with np.errstate(all="ignore"):
         if is_explained_by_scalars(wrong):
             return None
-        found = next(probe.list_mistakes(), None)
-    return Diagnosis(*found, is_index_mistake=True, is_recomputed=True) if found else None
+        found = list(islice(probe.list_mistakes(), _MOST_MISTAKES))
+        if not found:
+            return None
+        cause, words = found[0]
+        rest = _Probe(wrong, of_right=True)
+        if not wrong.has_nan and len(rest.sample):
+            known = {words for _, words in rest.list_mistakes()}
+            region = find_wrong_region(wrong).subject.rstrip(",")
+            cause, words = next((each for each in found if each[1] in known), (cause, f"{region}: {words}"))
+    return Diagnosis(cause, words, is_index_mistake=True, is_recomputed=True)
 
 
 @dataclass(frozen=True)
 class _Probe:
-    """Computes E wrong elements again with other scales, from their sums over each of S steps along K."""
+    """Computes E wrong or right elements again with other scales, from their sums over each of S steps along K."""
 
     wrong: WrongResult
+    of_right: bool = False
 
     @cached_property
     def sample(self) -> WrongSample:
@@ -60,6 +71,8 @@ class _Probe:
         It is empty if rows and columns are NaN in part, because each has its own scales, or if they are very many.
         """
         wrong, scales = self.wrong, self._scales
+        if self.of_right:
+            return wrong.right_sample
         if not wrong.has_nan:
             return wrong.sample
         unknown = np.isnan(wrong.got)
@@ -86,7 +99,7 @@ class _Probe:
         yield from self._list_other_uses(own_a, own_b)
         for one, other in pairs if self._shows_two_mistakes else ():
             scales = one.scales * other.scales
-            if self._fits(self._sums, scales) and not (self.wrong.exact and _is_multiple(scales, own_a * own_b)):
+            if self._fits(self._sums, scales) and (self.of_right or not self._is_factor(scales, own_a * own_b)):
                 first = one.words.format("the scale of A", "scale of A")
                 yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
         for name, kind in _ROUNDED_SUMS:
@@ -96,6 +109,10 @@ class _Probe:
     def _shows_two_mistakes(self) -> bool:
         """Whether there are enough wrong numbers for two mistakes at once, of which very many are tried."""
         return int((self.wrong.mask & np.isfinite(self.wrong.got)).sum()) >= _LEAST_NUMBERS
+
+    def _is_factor(self, scales: np.ndarray, right: np.ndarray) -> bool:
+        """Whether scales among integers are the right ones times one number, which many pairs of mistakes give."""
+        return self.wrong.exact and bool((scales * right[0, 0] == right * scales[0, 0]).all())
 
     def _list_other_uses(self, a: np.ndarray, b: np.ndarray) -> Iterator[tuple[str, str]]:
         """Yield what explains the elements if right scales were used otherwise than as factors of their own sums."""
@@ -300,12 +317,6 @@ def _list_ends(is_lost: np.ndarray, block: int | None) -> np.ndarray:
     begins = np.flatnonzero(np.diff(is_lost, prepend=~is_lost[:1]))
     begins = np.union1d(begins, np.arange(0, len(is_lost), block or len(is_lost)))
     return np.union1d(begins, np.append(begins[1:], len(is_lost)) - 1)
-
-
-def _is_multiple(scales: np.ndarray, others: np.ndarray) -> bool:
-    """Return whether scales are others times one number."""
-    ratio = scales / others
-    return bool((ratio == ratio[0, 0]).all())
 
 
 def _take(scales: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -348,3 +348,12 @@ def test_scales_that_are_used_otherwise_are_named(problem, kind):
     check = made.check_scales((total - 0.5 * before).astype(problem.storage("C").numpy_type()))
     words = {"added": "were added instead of", "on C": "of A and B multiplied beta C too", "clipped": "clipped to 448"}
     assert not check.ok and words[kind] in check.message
+
+
+def test_a_scale_that_only_some_rows_read_elsewhere_is_said_of_these():
+    made = scaled(ROWS)
+    even = np.arange(ROWS.M) // 2 * 2
+    check = made.check_scales(compute(ROWS, made.operands, change_a=lambda a: a[:, even]))
+    assert ": these elements: the scale of A was read for the previous row" in check.message
+    every = made.check_scales(compute(ROWS, made.operands, change_a=lambda a: np.roll(a, 1, axis=1)))
+    assert ": the scale of A was read for the previous row" in every.message and "these elements" not in every.message
