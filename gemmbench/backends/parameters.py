@@ -72,7 +72,9 @@ template <int Index, class First, class... Rest> struct gemmbench_parameter<Inde
 template <class Function> struct gemmbench_count;
 template <class... All> struct gemmbench_count<void (*)(All...)> { static constexpr int value = sizeof...(All); };
 template <class Type> struct gemmbench_kind { static constexpr int stars = 0, fraction = 0; };
-template <class Type> struct gemmbench_kind<Type*> { static constexpr int stars = 1 + gemmbench_kind<Type>::stars; };
+template <class Type> struct gemmbench_kind<Type*> {
+    static constexpr int stars = 1 + gemmbench_kind<Type>::stars, fraction = 0;
+};
 template <class Type> struct gemmbench_kind<Type* const> : gemmbench_kind<Type*> {};
 template <> struct gemmbench_kind<float> { static constexpr int stars = 0, fraction = 1; };
 template <> struct gemmbench_kind<double> : gemmbench_kind<float> {};
@@ -91,7 +93,7 @@ def write_checks(plan: Plan, symbols: Sequence[str]) -> str:
     lines = [_PARAMETER]
     for number, symbol in enumerate(symbols):
         function = f"gemmbench_function_{number}"
-        line = next((each.line for each in plan.variant.launches), 0) or 1
+        line = plan.variant.call.line or next((each.line for each in plan.variant.launches), 0) or 1
         lines += [f"#line {line} {quote_path(plan.variant.path)}", f"constexpr auto {function} = &{symbol};"]
         count = f"gemmbench_count<decltype(+{function})>::value == {expected}"
         name = symbol.partition("<")[0]
@@ -111,11 +113,18 @@ def _list_checks(place: int, parameter: PassedParameter, kind: str) -> list[tupl
         return _list_field_checks(place, parameter, kind)
     letter, item = parameter.letters, f"args: item {place + 1}"
     nbytes = struct.calcsize(letter)
-    fault = f"{item} has {nbytes} bytes, but the kernel reads another size; write its type, such as long(M)"
-    checks = [(f"sizeof({kind}) == {nbytes}", fault)]
+    has_size, is_pointer = f"sizeof({kind}) == {nbytes}", f"gemmbench_kind<{kind}>::stars > 0"
     if letter == POINTER:
-        checks.append((f"gemmbench_kind<{kind}>::stars < 2", f"{item} points to pointers, which cannot be passed"))
-    elif letter in "fd":
+        return [
+            (has_size, f"{item} is an array, but the kernel reads a number or a structure there"),
+            (f"gemmbench_kind<{kind}>::stars < 2", f"{item} points to pointers, which cannot be passed"),
+        ]
+    fault = f"{item} has {nbytes} bytes, but the kernel reads another size; write its type, such as long(M)"
+    checks = [
+        (f"{has_size} || !({is_pointer})", f"{item} is a number, but the kernel reads a pointer there"),
+        (f"{has_size} || {is_pointer}", fault),
+    ]
+    if letter in "fd":
         fault = f"{item} is a fraction, but the kernel reads an integer; write an integer, such as 1"
         checks.append((f"sizeof({kind}) != {nbytes} || gemmbench_kind<{kind}>::fraction", fault))
     else:

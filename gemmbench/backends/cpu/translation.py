@@ -504,9 +504,14 @@ def _is_of_linker(line: str) -> bool:
     return _LINKER.fullmatch(program.rpartition("/")[2]) is not None and not said.startswith("warning: ")
 
 
+_OF_ARGS = re.compile(r"^(.+?:\d+):\d+: error: static assertion failed: (args: )")
+
+
 def _first_errors(output: str) -> str:
     lines = [line for line in output.splitlines() if not line.startswith("collect2:")]  # "ld returned 1 exit status"
     errors = [line for line in lines if re.search(r"\berror: |undefined reference", line)]
+    errors = [each for each in errors if not _OTHER_ARGUMENTS.search(each)] or errors
+    errors = [_OF_ARGS.sub(r"\1: \2", line) for line in errors]
     shown = (errors or [line for line in lines if _is_of_linker(line)] or lines)[:_MOST_ERRORS]
     if errors and (fix := suggest_fix(shown[0])):
         shown[0] += f"; {fix}"

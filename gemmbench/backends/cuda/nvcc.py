@@ -366,8 +366,13 @@ class NvccCompiler:
                 "CUDACXX to the nvcc of another toolkit"
             )
         errors = _shorten_paths(extract_errors(output.replace(str(source), unit.location)))
+        if refused := [f"{found[1]}: {found[2]}" for each in errors if (found := _OF_ARGS.match(each))]:
+            return "\n".join([f"{refused[0]}; correct `symbol` or `args`", *refused[1:_MOST_LINES]])
         fix = suggest_fix(_find_first_error(errors))
         return "\n".join([f"{unit.location} does not compile{fix and f'; {fix}'}:", *errors[:_MOST_LINES]])
+
+
+_OF_ARGS = re.compile(r'(.+?:\d+): error: static assertion failed with "(args: [^"]+)"')
 
 
 def _shorten_paths(lines: list[str]) -> list[str]:

@@ -212,7 +212,7 @@ def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operan
     storage = operand.storage
     rng = np.random.default_rng(stream)
     if operand.role == "scale":
-        piece[:] = _draw_scales(rng, piece.size, fill) if operand.name in SCALED else rng.choice([0.5, 2.0])
+        piece[:] = _draw_scales(rng, operand, piece.size, fill) if operand.name in SCALED else rng.choice([0.5, 2.0])
         return
     if storage.is_integer:
         piece[:] = _draw_whole(rng, operand, piece.size, fill)
@@ -224,12 +224,21 @@ def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operan
 _LARGEST_SCALE = 2
 
 
-def _draw_scales(rng: np.random.Generator, count: int, fill: Fill) -> np.ndarray:
-    """Draw scales: 1 and 2 with `ints`, 1 if A and B are all alike, else numbers of full significands near 1."""
+def _draw_scales(rng: np.random.Generator, operand: Operand, count: int, fill: Fill) -> np.ndarray:
+    """Draw scales: 1 and 2 with `ints`, 1 if A and B are all alike, else numbers of full significands near 1.
+
+    With `ints`, a scale that is the only one of its operand cannot be confused with another or with alpha, and several
+    are not all alike.
+    """
     if fill in ("zeros", "ones"):
         return np.ones(count)
     if fill == "ints":
-        return rng.integers(1, _LARGEST_SCALE, count, endpoint=True)
+        if operand.rows * operand.shape[-1] == 1:
+            return np.array([_FACTORS[operand.name]])
+        drawn = rng.integers(1, _LARGEST_SCALE, count, endpoint=True)
+        if (drawn == drawn[0]).all():
+            drawn[-1] = 1 + _LARGEST_SCALE - drawn[0]
+        return drawn
     return np.asarray(2 ** rng.uniform(-1, 1, count))
 
 

@@ -79,6 +79,7 @@ class Products:
             got=wrong.got[mine],
             want=wrong.want[mine],
             mask=wrong.mask[mine],
+            known=None if wrong.known is None else wrong.known[mine],
             stored=wrong.stored and (wrong.stored[0][mine], wrong.stored[1][mine]),
             suspects=wrong.suspects[suspected] - first,
         )

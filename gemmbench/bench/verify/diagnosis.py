@@ -67,6 +67,13 @@ def _explain_by_scalars(sample: WrongSample) -> Iterator[Explanation]:
             yield Explanation(cause, words)
 
 
+def is_explained_by_scalars(wrong: WrongResult) -> bool:
+    """Return whether a mistake in alpha or beta explains the wrong elements and leaves the right ones right."""
+    right = wrong.right_sample
+    causes = {each.cause for each in _explain_by_scalars(wrong.sample)} if len(wrong.sample) else set()
+    return bool(causes) and (not len(right) or any(each.cause in causes for each in _explain_by_scalars(right)))
+
+
 def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
     """Test whether a packed operand was read, or the result was stored, with rows and columns exchanged."""
     wrong = sample.wrong

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from gemmbench.bench.operands.operand_values import Operands
-from gemmbench.bench.operands.products import find_products, view_products
+from gemmbench.bench.operands.products import find_products, find_scales, view_products
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
 from gemmbench.planning.epilogues import EPILOGUE_STEPS, EpilogueStep, is_smooth
@@ -269,6 +269,18 @@ def _list_mistakes(finish: Finish, sums: np.ndarray) -> Iterator[_Mistake]:
         yield from _list_misread(finish, sums, names, name)
 
 
+def _list_scales(finish: Finish) -> Iterator[tuple[str, np.ndarray]]:
+    """Scales of A and B that may have multiplied more than the sums, those of the first block along K, and words."""
+    if not finish.problem.precision.scales:
+        return
+    a = find_scales(finish.problem, finish.operands, "A")[0, finish.rows][:, None]
+    b = find_scales(finish.problem, finish.operands, "B")[:1]
+    yield "the scale of A", a
+    for scales in (b, b[:, :1]):
+        yield "the scale of B", scales
+        yield "the scales of A and B", a * scales
+
+
 def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: str) -> Iterator[_Mistake]:
     """Mistakes in where an operand was read."""
     step, problem = EPILOGUE_STEPS[name], finish.problem
@@ -281,9 +293,13 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
 
     flat, (product, inside) = stored.astype(np.float64).reshape(-1), find_products(problem, finish.rows)
     several, kind = len(problem.slices) > 1, problem.product_name
+    for words, scales in _list_scales(finish):
+        scaled = finish.find_operand(name) * scales
+        yield _Mistake(f"scale on {name}", f"{words} multiplied {name} too", compute(scaled))
     if step.part == "row":
-        along = flat[np.minimum(product * problem.N + inside, flat.size - 1)]
-        yield _Mistake(f"{name} along M", f"{name} was added along M instead of N", compute(along[:, None]))
+        for row in (product * problem.N + inside, finish.rows):
+            along = flat[np.minimum(row, flat.size - 1)]
+            yield _Mistake(f"{name} along M", f"{name} was added along M instead of N", compute(along[:, None]))
         if several:
             first = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
             words = f"every {kind} got the {name} of {kind} 0"

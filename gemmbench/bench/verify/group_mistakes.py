@@ -160,10 +160,12 @@ class _Groups(Products):
             hint = "the groups of B were taken in reverse order"
         elif 0 in groups and explains_all(filled.index):
             hint = "as if empty groups had no B, which shifts those of the rest"
+            if len(pairs) == 1 and other == number - 1:
+                hint = f"{_ADVICE}; empty groups have a B too"
         elif len(pairs) > 1 and {each.b for each in origins} == {other}:
             which = "every group was" if {*numbers, other} >= set(filled) else _list_groups(numbers)
             words = f"{which} multiplied with the B of group {other}"
-        if hint is _ADVICE and (most := self._find_tile_overrun(origins)):
+        if hint.startswith(_ADVICE) and (most := self._find_tile_overrun(origins)):
             hint += f"; or as if each group wrote up to {most} rows too many, over the next ones; {_ROWS_ADVICE}"
         return number, "B of other group", f"{words}: {hint}"
 
@@ -194,11 +196,14 @@ class _Groups(Products):
         return 0
 
     def find_stride(self) -> _Cause | None:
-        """Find another distance between the groups of B that explains the compared rows, with NaN after the last."""
+        """Find another distance between the groups of B that explains the compared rows, with NaN after the last.
+
+        If one group is wrong and would begin where another does, no distance is known.
+        """
         problem, wrong = self.problem, self.wrong
         if problem.ld:
             return None  # what was read in between is not known
-        places = self._choose_rows()
+        places = np.union1d(self._choose_rows(), self._choose_right_rows())
         columns = [
             np.unique(np.append(self._spread(wrong.mask[each]), self._spread(~wrong.mask[each]))) for each in places
         ]
@@ -215,7 +220,8 @@ class _Groups(Products):
         usual, number = problem.K * problem.N, int(group[np.isfinite(got)].max(initial=0))
         for names in (("K", "K"), ("N", "N"), ("M", "K"), ("M", "N"), ("K",), ("N",)):
             stride = math.prod(sizes[each] for each in names)
-            if stride == usual or not number:
+            is_other = len(self.products) == 1 and not self.products[0] * stride % usual
+            if stride == usual or not number or is_other:
                 continue
             b = stored[np.minimum(group[:, None] * stride + inside, len(stored) - 1)]
             values, size = (a * b).sum(axis=1), np.abs(a * b).sum(axis=1)
@@ -229,8 +235,7 @@ class _Groups(Products):
     @staticmethod
     def _spread(chosen: np.ndarray) -> np.ndarray:
         """Return some true places of a row."""
-        found = np.flatnonzero(chosen)
-        return found[np.unique(np.linspace(0, len(found) - 1, _COLUMNS).astype(int))] if len(found) else found
+        return _spread(np.flatnonzero(chosen), _COLUMNS)
 
     def _find_overrun(self, pairs: dict[int, int]) -> int:
         """Return how far B of one group went on being used after its last row, if no other row is wrong; 0 if not.
@@ -245,7 +250,7 @@ class _Groups(Products):
 
     def _find_origins(self) -> list[_Origin]:
         """Find where some wrong rows came from, if all of them came from somewhere else."""
-        if self.wrong.has_nan:
+        if self.wrong.has_nan or not len(self.wrong.sample):
             return []
         rows = [each for each in self._choose_rows() if self._columns(each).size >= _LEAST]
         origins = [origin for row in rows if (origin := self._find_row(row)) is not None]
@@ -253,8 +258,13 @@ class _Groups(Products):
 
     def _choose_rows(self) -> list[int]:
         """Choose positions of wrong rows among those that were compared, spread over all groups."""
-        positions = np.flatnonzero(self.wrong.mask.any(axis=1))
-        return [int(positions[each]) for each in np.unique(np.linspace(0, len(positions) - 1, _ROWS).astype(int))]
+        return [int(each) for each in _spread(np.flatnonzero(self.wrong.mask.any(axis=1)), _ROWS)]
+
+    def _choose_right_rows(self) -> np.ndarray:
+        """Choose positions of right rows among those that were compared: the first of some groups."""
+        positions = np.flatnonzero(~self.wrong.mask.any(axis=1))
+        _, first = np.unique(find_products(self.problem, self.wrong.rows[positions])[0], return_index=True)
+        return np.asarray(positions[_spread(first, _ROWS)])
 
     def _columns(self, position: int) -> np.ndarray:
         """Return some wrong elements of a row."""
@@ -325,6 +335,11 @@ class _Groups(Products):
     def _b(self) -> np.ndarray:
         """op(B) of every group."""
         return view_factor(self.problem, self.wrong.operands, "B").all
+
+
+def _spread(places: np.ndarray, most: int) -> np.ndarray:
+    """Return at most this many of some places, spread across them."""
+    return places[np.unique(np.linspace(0, len(places) - 1, most).astype(int))] if len(places) else places
 
 
 def _find_first(fits: np.ndarray) -> int | None:

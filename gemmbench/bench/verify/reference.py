@@ -448,7 +448,7 @@ class Reference:
                 several = len(self.problem.slices) > 1
                 words = describe_in_batch(wrong, number, found) if several else describe(wrong, found)
                 return Check(False, rule, error, words, found)
-            wrong = replace(wrong, got=undone, want=sums, mask=mask & known)
+            wrong = replace(wrong, got=undone, want=sums, mask=mask & known, known=known)
         if self.problem.precision.scales and (found := explain_scales(wrong)):
             return Check(False, rule, error, describe(wrong, found), found)
         explain = explain_groups if self.problem.groups else explain_batch

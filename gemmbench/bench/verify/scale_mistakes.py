@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from gemmbench.bench.operands.products import find_scales
-from gemmbench.bench.verify.diagnosis import Diagnosis
-from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample
+from gemmbench.bench.verify.diagnosis import Diagnosis, is_explained_by_scalars
+from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample, find_wrong_region
 from gemmbench.planning.precisions import BFLOAT16, FLOAT16, Scales, StorageType
 
 _FEWER_BITS = (("bf16", 8), ("TF32 or f16", 11), ("f8e4m3", 4), ("f8e5m2", 3))
 """What scales may be rounded to: a name, and the significand bits."""
-_MOST_COLUMNS = 512
-"""The most columns of which NaN is explained."""
+_MOST_LINES = 512
+"""The most rows and columns of which NaN is explained."""
+_MOST_MISTAKES = 16
+"""The most mistakes that explain the wrong elements, of which one is sought that leaves the right ones right."""
+_LEAST_NUMBERS = 8
+"""The number of wrong numbers, apart from NaN, that two mistakes at once must explain."""
 _MOSTLY = 0.9
 """The share of elements that rounded sums must give to the last bit."""
 _ROUNDED_SUMS: tuple[tuple[str, StorageType], ...] = (("bf16", BFLOAT16), ("f16", FLOAT16))
@@ -33,34 +38,51 @@ class _Read(NamedTuple):
 
 
 def explain_scales(wrong: WrongResult) -> Diagnosis | None:
-    """Return the mistake in scales that explains the wrong elements, or None."""
+    """Return the mistake in scales that explains the wrong elements, or None, as where alpha or beta does."""
     probe = _Probe(wrong)
     if not np.isfinite(probe.sample.got).any():
         return None
     with np.errstate(all="ignore"):
-        found = next(probe.list_mistakes(), None)
-    return Diagnosis(*found, is_index_mistake=True, is_recomputed=True) if found else None
+        if is_explained_by_scalars(wrong):
+            return None
+        found = list(islice(probe.list_mistakes(), _MOST_MISTAKES))
+        if not found:
+            return None
+        cause, words = found[0]
+        rest = _Probe(wrong, of_right=True)
+        if not wrong.has_nan and len(rest.sample):
+            known = {words for _, words in rest.list_mistakes()}
+            region = find_wrong_region(wrong).subject.rstrip(",")
+            cause, words = next((each for each in found if each[1] in known), (cause, f"{region}: {words}"))
+    return Diagnosis(cause, words, is_index_mistake=True, is_recomputed=True)
 
 
 @dataclass(frozen=True)
 class _Probe:
-    """Computes E wrong elements again with other scales, from their sums over each of S steps along K."""
+    """Computes E wrong or right elements again with other scales, from their sums over each of S steps along K."""
 
     wrong: WrongResult
+    of_right: bool = False
 
     @cached_property
     def sample(self) -> WrongSample:
-        """The wrong elements to explain. If some are NaN, there is one of each block of columns, NaN or not.
+        """The wrong elements to explain. If some are NaN, two of each block of columns and of rows follow, NaN or not.
 
-        It is empty if columns are NaN in part, because each has one scale of B, or if they are very many.
+        It is empty if rows and columns are NaN in part, because each has its own scales, or if they are very many.
         """
-        if not self.wrong.has_nan:
-            return self.wrong.sample
-        unknown = np.isnan(self.wrong.got)
-        begins = np.flatnonzero(np.diff(unknown[0], prepend=~unknown[0, :1]))
-        columns = np.union1d(begins, np.arange(0, unknown.shape[1], self._scales.columns or unknown.shape[1]))
-        is_explained = (unknown == unknown[0]).all() and len(columns) <= _MOST_COLUMNS
-        return self.wrong.sample_columns(columns) if is_explained else WrongSample(self.wrong, *np.zeros((3, 0), int))
+        wrong, scales = self.wrong, self._scales
+        if self.of_right:
+            return wrong.right_sample
+        if not wrong.has_nan:
+            return wrong.sample
+        unknown = np.isnan(wrong.got)
+        lost_rows, lost_columns = unknown.all(axis=1), unknown.all(axis=0)
+        columns = _list_ends(lost_columns, scales.columns)
+        rows = np.zeros(0, int) if lost_columns.any() else _list_ends(lost_rows, scales.rows)
+        is_explained = np.array_equal(unknown, lost_rows[:, None] | lost_columns)
+        if not is_explained or len(columns) + len(rows) > _MOST_LINES:
+            return WrongSample(wrong, *np.zeros((3, 0), int))
+        return wrong.sample_lines(rows, columns)
 
     def list_mistakes(self) -> Iterator[tuple[str, str]]:
         """Yield the key and the description of every mistake that explains the elements."""
@@ -70,15 +92,46 @@ class _Probe:
             for cause, words, scales in reads:
                 if self._fits(self._sums, scales * own):
                     yield cause, words.format(f"the scale of {name}", f"scale of {name}")
-        for one, other in sorted(product(of_a, of_b), key=lambda pair: pair[0].words != pair[1].words):
-            if self._fits(self._sums, one.scales * other.scales):
+        pairs = list(product(of_a, of_b))
+        for one, other in pairs:
+            if one.words == other.words and self._fits(self._sums, one.scales * other.scales):
+                yield one.cause, one.words.format("each scale of A and B", "scales of A and B")
+        yield from self._list_other_uses(own_a, own_b)
+        for one, other in pairs if self._shows_two_mistakes else ():
+            scales = one.scales * other.scales
+            if self._fits(self._sums, scales) and (self.of_right or not self._is_factor(scales, own_a * own_b)):
                 first = one.words.format("the scale of A", "scale of A")
-                if one.words == other.words:
-                    yield one.cause, one.words.format("each scale of A and B", "scales of A and B")
-                else:
-                    yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
+                yield one.cause, f"{first}; {other.words.format('the scale of B', 'scale of B')}"
         for name, kind in _ROUNDED_SUMS:
             yield from self._list_roundings(name, kind.store)
+
+    @property
+    def _shows_two_mistakes(self) -> bool:
+        """Whether there are enough wrong numbers for two mistakes at once, of which very many are tried."""
+        return int((self.wrong.mask & np.isfinite(self.wrong.got)).sum()) >= _LEAST_NUMBERS
+
+    def _is_factor(self, scales: np.ndarray, right: np.ndarray) -> bool:
+        """Whether scales among integers are the right ones times one number, which many pairs of mistakes give."""
+        return self.wrong.exact and bool((scales * right[0, 0] == right * scales[0, 0]).all())
+
+    def _list_other_uses(self, a: np.ndarray, b: np.ndarray) -> Iterator[tuple[str, str]]:
+        """Yield what explains the elements if right scales were used otherwise than as factors of their own sums."""
+        sums, sample = self._sums, self.sample
+        if self._fits(sums, self._read_other("A") * self._read_other("B")):
+            order = "look at their order among the arguments, and at what indexes them"
+            yield "scales exchanged", f"scale_a and scale_b were exchanged: {order}"
+        if self._fits(sums, a + b):
+            yield "scales added", "the scales of A and B were added instead of multiplied"
+        alpha, whole = sample.wrong.alpha, (sums * a * b).sum(axis=1)
+        base = sample.apply_scalars(np.zeros(len(whole)))
+        if base.any():
+            for words, scales in (("the scale of A", a), ("the scale of B", b), ("the scales of A and B", a * b)):
+                if any(self._matches(alpha * whole + base * scales[:, step]) for step in (0, -1)):
+                    yield "scale on C", f"{words} multiplied beta C too"
+        largest = float(ml_dtypes.finfo(self.wrong.problem.storage("A").numpy_type()).max)  # type: ignore[no-untyped-call]
+        clipped = (alpha * whole).clip(-largest, largest) + base, (alpha * whole + base).clip(-largest, largest)
+        if any(map(self._matches, (*clipped, alpha * whole.clip(-largest, largest) + base))):
+            yield "clipped", f"the result was clipped to {largest:g}, the largest number in the type of A"
 
     def _list_roundings(self, name: str, store: Callable[[np.ndarray], np.ndarray]) -> Iterator[tuple[str, str]]:
         """Yield what explains the elements if something was rounded between the sums and C."""
@@ -128,11 +181,16 @@ class _Probe:
         Scales that are 0 everywhere say nothing of where they were read.
         """
         sample = self.sample
-        values, unknown = sample.apply_scalars((sums * scales).sum(axis=1)), np.isnan(sample.got)
-        if not scales.any() or not np.array_equal(np.isnan(values), unknown):
-            return False
+        values = sample.apply_scalars((sums * scales).sum(axis=1))
         size = np.abs(self.wrong.alpha * sums * scales).sum(axis=1)
-        return bool((sample.matches(values, np.maximum(size, sample.scale)) | unknown).all())
+        return bool(scales.any()) and self._matches(values, np.maximum(size, sample.scale))
+
+    def _matches(self, values: np.ndarray, size: np.ndarray | None = None) -> bool:
+        """Return whether all elements match these values, which are sums of this size, and are NaN where these are."""
+        unknown = np.isnan(self.sample.got)
+        if not np.array_equal(np.isnan(values), unknown):
+            return False
+        return bool((self.sample.matches(values, size) | unknown).all())
 
     def _agrees(self, values: np.ndarray) -> bool:
         """Return whether all elements match these rounded values, and most of them to the last bit.
@@ -172,16 +230,25 @@ class _Probe:
 
     def _list_of_other(self, name: str) -> Iterator[_Read]:
         """Yield the scales of the other operand: its own, those at the index of this one, and at the same address."""
-        problem, operands, sample = self.wrong.problem, self.wrong.operands, self.sample
-        other, line = ("B", sample.i) if name == "A" else ("A", sample.j)
-        mine, others = (problem.operand(f"scale_{each.lower()}") for each in (name, other))
-        row, column = np.indices(mine.shape)
-        at = row * (mine.shape[1] + mine.padding) + column
-        memory = np.pad(operands[others.name], ((0, 0), (0, others.padding)), constant_values=np.nan).reshape(1, -1)
-        there = {mine.name: _take(memory, at.reshape(-1)).reshape(mine.shape)}
-        at_index, at_address = find_scales(problem, operands, other), find_scales(problem, there, name)
-        for scales in (self._find_own(other), _take(at_index, line).T, at_address[:, line].T):
+        other, line = ("B", self.sample.i) if name == "A" else ("A", self.sample.j)
+        at_index = find_scales(self.wrong.problem, self.wrong.operands, other)
+        for scales in (self._find_own(other), _take(at_index, line).T, self._read_other(name)):
             yield _Read("scale of other operand", f"the scale of {other} was used for {name}", scales)
+
+    def _read_other(self, name: str) -> np.ndarray:
+        """Return the scales of the other operand at the addresses of those of this one."""
+        problem, line = self.wrong.problem, self.sample.i if name == "A" else self.sample.j
+        mine = problem.operand(f"scale_{name.lower()}")
+        row, column = np.indices(mine.shape)
+        memory = self._read_memory("B" if name == "A" else "A", row * (mine.shape[1] + mine.padding) + column)
+        return np.asarray(find_scales(problem, {mine.name: memory}, name)[:, line].T)
+
+    def _read_memory(self, name: str, at: np.ndarray) -> np.ndarray:
+        """Return the scales of A or B at these addresses, where NaN follows each row and the last."""
+        operand = self.wrong.problem.operand(f"scale_{name.lower()}")
+        stored = self.wrong.operands[operand.name].astype(np.float64)
+        memory = np.append(np.pad(stored, ((0, 0), (0, operand.padding)), constant_values=np.nan), np.nan)
+        return np.asarray(memory[at.clip(0, memory.size - 1)])
 
     def _list_moved(self, name: str) -> Iterator[_Read]:
         """Yield scales from other places."""
@@ -194,8 +261,13 @@ class _Probe:
             for which, step in (("first", 0), ("last", steps - 1)):
                 words = f"every block along K got the {{1}} of the {which}"
                 yield _Read(f"scale of {which} block", words, own[:, [step] * steps])
+                rest = np.where(np.arange(steps) == step % steps, 1.0, own)
+                yield _Read("scale ignored", f"{{}} was ignored in the {which} block along K", rest)
         lines, line, other = ("row", "column", sample.i) if name == "A" else ("column", "row", sample.j)
         count, size = (self._scales.rows, problem.M) if name == "A" else (self._scales.columns, problem.N)
+        if count != 1:
+            words = f"{{}} was read as if every {lines} had its own"
+            yield _Read(f"scale of {lines}", words, np.repeat(self._read_memory(name, other)[:, None], steps, axis=1))
         if not count:
             return
         by_line = find_scales(problem, self.wrong.operands, name)
@@ -213,8 +285,7 @@ class _Probe:
     def _list_addressed(self, name: str, first: np.ndarray, second: np.ndarray) -> Iterator[_Read]:
         """Yield scales at wrong addresses of their indices in memory, where NaN follows each row and the last."""
         operand = self.wrong.problem.operand(f"scale_{name.lower()}")
-        (rows, columns), stored = operand.shape, self.wrong.operands[operand.name].astype(np.float64)
-        memory = np.pad(stored, ((0, 0), (0, operand.padding)), constant_values=np.nan).reshape(1, -1)
+        rows, columns = operand.shape
         apart = columns + operand.padding
         for cause, words, is_possible, at in (
             ("rows of scales", "with its rows too near each other", operand.padding > 0, first * columns + second),
@@ -222,7 +293,7 @@ class _Probe:
         ):
             if not is_possible:
                 continue
-            scales = memory[0, at.clip(0, memory.size - 1)]
+            scales = self._read_memory(name, at)
             if np.isnan(scales).any():
                 how = f", {words}" if min(rows, columns) > 1 else ""
                 padding = f"the padding of {operand.name} was read{how}: its rows begin at multiples of {apart} scales"
@@ -239,6 +310,13 @@ def _list_neighbours(places: np.ndarray, step: int, size: int) -> Iterator[tuple
     for stay in (lambda moved: moved.clip(0, size - 1), lambda moved: moved % size, np.asarray):
         for which, moved in moves:
             yield which, stay(moved)
+
+
+def _list_ends(is_lost: np.ndarray, block: int | None) -> np.ndarray:
+    """Return the first and last lines of runs of lost or kept ones, and of blocks."""
+    begins = np.flatnonzero(np.diff(is_lost, prepend=~is_lost[:1]))
+    begins = np.union1d(begins, np.arange(0, len(is_lost), block or len(is_lost)))
+    return np.union1d(begins, np.append(begins[1:], len(is_lost)) - 1)
 
 
 def _take(scales: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -17,9 +17,10 @@ ROUNDING_FACTOR = 16
 _SLACK = 1 + 2.0**-6
 """How much farther an exact sum may be from C than the nearest number is: scales are rounded in float."""
 _ELEMENTS = 64
-_MANY, _ENOUGH_BITS = 16, 16
-"""The number of wrong real elements of which a cause explains each within rounding, or, of fewer, the total number of
-bits that it must explain exactly.
+_MANY, _ENOUGH_BITS = 16, 20
+"""The number of wrong elements that a cause must explain, or, if there are fewer, the bits of their errors in total.
+
+Some ten thousand causes are tried, and one that is false gives the right error of `b` bits with probability 2**-b.
 """
 
 
@@ -50,7 +51,7 @@ class WrongResult:
     where `got` is wrong, are R x N. `suspects` holds all rows known to be wrong, including those that were not
     compared. `error` is in units of rounding. It is infinite if the comparison was exact. `exact_sums` is as in a
     Reference. Behind an epilogue, `got` and `want` are the sums before it, and `stored` holds what C has and should
-    have.
+    have. What an activation cut off is not `known`.
     """
 
     problem: Problem
@@ -66,6 +67,7 @@ class WrongResult:
     exact: bool = True
     exact_sums: bool = False
     stored: tuple[np.ndarray, np.ndarray] | None = None
+    known: np.ndarray | None = None
 
     @property
     def has_all_rows(self) -> bool:
@@ -96,33 +98,45 @@ class WrongResult:
     def sample(self) -> WrongSample:
         """At most 64 finite wrong elements, spread across C. It is empty if they are too few to name a cause.
 
-        Of real numbers, as many right ones where wrong rows and columns cross follow. What rounds a little may make
-        an element wrong, but leaves others right.
+        Of real numbers and of wrong elements without a pattern, as many right ones where wrong rows and columns cross
+        follow. What rounds a little may make an element wrong, but leaves others right.
         """
         is_known = np.isfinite(self.got) & ~self.unwritten
         wrong = np.argwhere(self.mask & is_known)
-        if not self.exact and not self._are_enough(wrong):
+        if not self._are_enough(wrong):
             wrong = wrong[:0]
         few = _spread(wrong)
-        if not self.exact and len(wrong):
+        if len(wrong) and (not self.exact or find_wrong_region(self).kind == SOME):
             crossed = np.logical_and.outer(self.mask.any(axis=1), self.mask.any(axis=0))
-            few = np.concatenate([few, _spread(np.argwhere(crossed & ~self.mask & is_known))])
+            few = np.concatenate([few, _spread(np.argwhere(crossed & self._right & is_known))])
         return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]], len(wrong) < _MANY)
 
-    def sample_columns(self, columns: np.ndarray) -> WrongSample:
-        """At most 64 wrong numbers, spread across C, and an element of each of these columns."""
-        row = np.arange(len(columns)) % len(self.rows)
+    @property
+    def right_sample(self) -> WrongSample:
+        """At most 64 right elements, spread across C."""
+        few = _spread(np.argwhere(self._right))
+        return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]])
+
+    @property
+    def _right(self) -> np.ndarray:
+        return ~self.mask if self.known is None else ~self.mask & self.known
+
+    def sample_lines(self, positions: np.ndarray, columns: np.ndarray) -> WrongSample:
+        """At most 64 wrong numbers, spread across C, and an element of each of these positions of rows and columns."""
+        row, column = np.arange(len(columns)) % len(self.rows), np.arange(len(positions)) % self.problem.N
         numbers = _spread(np.argwhere(self.mask & ~np.isnan(self.got)))
-        places = np.concatenate([numbers, np.stack([row, columns], axis=1)])
+        lines = [np.stack(pair, axis=1) for pair in ((row, columns), (positions, column))]
+        places = np.concatenate([numbers, *lines])
         return WrongSample(self, self.rows[places[:, 0]], places[:, 1], self.got[tuple(places.T)])
 
     def _are_enough(self, places: np.ndarray) -> bool:
-        """Whether real elements are many, or so far from what they should be that chance cannot explain their bits."""
+        """Whether elements are many, or so far from what they should be that chance cannot explain their bits."""
         if len(places) >= _MANY:
             return True
         got, want = self.got[tuple(places.T)], self.want[tuple(places.T)]
+        unit = 0.5 if self.exact else 2 * self.problem.storage("C").find_half_units(want)  # integers have a sign
         with np.errstate(divide="ignore", invalid="ignore"):
-            bits = np.log2(np.abs(got - want) / (2 * self.problem.storage("C").find_half_units(want)))
+            bits = np.log2(np.abs(got - want) / unit)
         return bool(np.maximum(bits, 0).sum() >= _ENOUGH_BITS)
 
 
@@ -214,7 +228,11 @@ def find_wrong_region(wrong: WrongResult) -> WrongRegion:
     checked = wrong.problem.M if wrong.exact else len(wrong.rows)
     if wrong.mask.all() and len(wrong.suspects) == checked:
         return WrongRegion(ALL, "every element", plural=False)
-    return _find_edge(wrong) or _find_tiles(wrong) or _find_stripes(wrong) or WrongRegion(SOME, "these elements")
+    if found := _find_edge(wrong):
+        return found
+    if wrong.mask.sum() == 1 and wrong.has_all_rows:
+        return WrongRegion(SOME, "this element", plural=False)
+    return _find_tiles(wrong) or _find_stripes(wrong) or WrongRegion(SOME, "these elements")
 
 
 def _find_edge(wrong: WrongResult) -> WrongRegion | None:

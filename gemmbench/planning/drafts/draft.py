@@ -29,6 +29,7 @@ from gemmbench.planning.drafts.guesses import (
     guess_block,
     guess_grid,
     guess_requirements,
+    guess_shared_scales,
     guess_value,
     name_params,
 )
@@ -70,7 +71,7 @@ def _is_launcher(function: Function) -> bool:
 
 def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
     """Return the number of GEMM arguments, and whether the launch is known. A launcher launches by itself."""
-    guesses = guess_arguments(function.parameters, {})
+    guesses = guess_arguments(function, {})
     known = {guess.text.partition("(")[2].rstrip(")") or guess.text for guess in guesses if not guess.doubt}
     launched = not function.is_kernel or is_launched(text, function.name)
     return len(known.intersection(_WANTED)), launched, function.is_kernel
@@ -153,7 +154,7 @@ def _read_facts(function: Function, text: str) -> Facts:
     types = {each.name: written.get(each.name, "") for each in function.template if each.is_type}
     types = {name: kind if resolve_precision(kind) in PRECISIONS else "float" for name, kind in types.items()}
     params = name_params(function, (*PROBLEM_NAMES, *DEVICE_NAMES))
-    arguments = guess_arguments(function.parameters, types)
+    arguments = guess_arguments(function, types)
     names = _read_names(function, site, code, arguments, params)
     column_major = _COLUMN_MAJOR.search(code) is not None
     return Facts(function, site, types, params, arguments, names, column_major, _reads_c(function, code))
@@ -359,7 +360,9 @@ def _write_problem(facts: Facts) -> Iterator[str]:
     if not facts.precision:
         yield f"precisions: [f32]  {MARK}: the type of A"
     elif taken & {*SCALED}:
-        yield f"precisions: [{facts.precision}_rows]  {MARK}: or _tensor, or _blocks, by what shares a scale"
+        shared = guess_shared_scales(facts.function, facts.arguments)
+        others = ", ".join(f"or _{each}" for each in ("tensor", "rows", "blocks") if each != shared)
+        yield f"precisions: [{facts.precision}_{shared}]  {MARK}: {others}, by what shares a scale"
     else:
         yield f"precisions: [{facts.precision}]"
     yield f"layouts: [nn]  {MARK}: neither A nor B is transposed"

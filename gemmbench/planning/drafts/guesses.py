@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from gemmbench.planning.drafts.declarations import Function, LaunchSite, Parameter
 from gemmbench.planning.drafts.scanning import evaluate, translate
 from gemmbench.planning.precisions import resolve_precision
+from gemmbench.planning.problems import OFFSETS, SCALED
 
 SQUARE = "square"
 """The doubt about a size if it is a kernel's only one."""
@@ -37,7 +38,7 @@ _SCALES = {
     for matrix in "ab"
     for before, after in (("scale", ""), ("scales", ""), ("", "scale"), ("", "scales"), ("s", ""), ("sf", ""))
 }
-_OFFSETS = {"offsets", "groupoffsets", "rowoffsets", "expertoffsets"}
+_OFFSETS = {f"{before}{name}" for before in ("", "group", "row", "expert") for name in ("offsets", "offs", "starts")}
 _OFFSET_TYPES = ("int", "int32_t", "std::int32_t")
 _GROUPS = {"g", "groups", "numgroups", "ngroups", "experts", "numexperts", "nexperts"}
 _SCALARS = {"alpha": "alpha", "beta": "beta"}
@@ -71,23 +72,23 @@ class Guess:
     doubt: str = ""
 
 
-def guess_arguments(parameters: Sequence[Parameter], types: Mapping[str, str]) -> list[Guess]:
+def guess_arguments(function: Function, types: Mapping[str, str]) -> list[Guess]:
     """Return the items of `args`, one for each parameter. `types` are the values of the template's types."""
-    parameters = [replace(each, type=types.get(each.type, each.type)) for each in parameters]
+    parameters = [replace(each, type=types.get(each.type, each.type)) for each in function.parameters]
     guesses = [_guess_argument(each) for each in parameters]
     guesses = _guess_only_size(parameters, guesses)
-    return _guess_unnamed_operands(parameters, _guess_scales_and_groups(parameters, guesses))
+    return _guess_unnamed_operands(parameters, _guess_scales_and_groups(parameters, guesses, function.body))
 
 
-def _guess_scales_and_groups(parameters: Sequence[Parameter], guesses: Sequence[Guess]) -> list[Guess]:
+def _guess_scales_and_groups(parameters: Sequence[Parameter], guesses: Sequence[Guess], body: str) -> list[Guess]:
     """Guess the scales of matrices in e4m3, and the offsets and the number of groups of rows."""
     is_scaled = any(each.pointer and resolve_precision(each.type) == "e4m3" for each in parameters)
-    is_grouped = any(_takes_offsets(each) for each in parameters)
+    is_grouped = any(_takes_offsets(each, body) for each in parameters)
     found = list[Guess]()
     for each, guess in zip(parameters, guesses, strict=True):
         name, scale = _normalise(each.name), name_scale(each.name) if is_scaled else ""
-        if _takes_offsets(each):
-            guess = Guess("offsets")
+        if _takes_offsets(each, body):
+            guess = Guess(OFFSETS)
         elif each.pointer and each.type == "float" and scale:
             guess = Guess(scale)
         elif is_grouped and guess.doubt and not each.pointer and each.type not in _FLOATS and name in _GROUPS:
@@ -96,8 +97,21 @@ def _guess_scales_and_groups(parameters: Sequence[Parameter], guesses: Sequence[
     return found
 
 
-def _takes_offsets(parameter: Parameter) -> bool:
-    return parameter.pointer and parameter.type in _OFFSET_TYPES and _normalise(parameter.name) in _OFFSETS
+def _takes_offsets(parameter: Parameter, body: str) -> bool:
+    """Whether a parameter is called offsets, or is read at an index and at the next one, as only these are."""
+    if not parameter.pointer or parameter.type not in _OFFSET_TYPES:
+        return False
+    is_read = re.search(rf"\b{re.escape(parameter.name)}\s*\[[^]]*\+\s*1\s*\]", body)
+    return _normalise(parameter.name) in _OFFSETS or (parameter.const and is_read is not None)
+
+
+def guess_shared_scales(function: Function, guesses: Sequence[Guess]) -> str:
+    """Return what shares a scale, by the indices that scales are read at: tensor, rows or blocks."""
+    names = [each.name for each, guess in zip(function.parameters, guesses, strict=True) if guess.text in SCALED]
+    indices = [index for name in names for index in re.findall(rf"\b{re.escape(name)}\s*\[([^]]*)\]", function.body)]
+    if any("/" in index or ">>" in index for index in indices):
+        return "blocks"
+    return "tensor" if indices and all(index.strip() == "0" for index in indices) else "rows"
 
 
 def _guess_argument(parameter: Parameter) -> Guess:
@@ -150,8 +164,15 @@ def _guess_only_size(parameters: Sequence[Parameter], guesses: list[Guess]) -> l
 
 def _guess_unnamed_operands(parameters: Sequence[Parameter], guesses: list[Guess]) -> list[Guess]:
     """Guess that three pointers with unclear names are A, B and C, or C, A and B if only the first is written."""
+    others = {OFFSETS, *SCALED, *_OPERANDS.values()} - {*"ABC"}
     pointers = [index for index, each in enumerate(parameters) if each.pointer and "&" not in guesses[index].text]
-    if len(pointers) != 3 or any(guesses[index].text in ("A", "B", "C") for index in pointers):
+    pointers = [index for index in pointers if guesses[index].text not in others]
+    is_known = {guesses[index].text for index in pointers} == {*"ABC"}
+    if (
+        len(pointers) != 3
+        or is_known
+        or any(guesses[index].text in "ABC" for index in pointers if not guesses[index].doubt)
+    ):
         return guesses
     written = [index for index in pointers if not parameters[index].const]
     order = "CAB" if written == pointers[:1] else "ABC"
@@ -224,8 +245,18 @@ def guess_grid(function: Function, site: LaunchSite | None, names: Names, column
         return [Guess(text) for text in found]
     tiles = {"M": _find_tile("BM", names) or "32", "N": _find_tile("BN", names) or "32"}
     x, y = "MN" if find_axis_of_rows(function.body, usual="x" if column_major else "y") == "x" else "NM"
+    across, down = (_find_step(function.body, axis)[0] or tiles[size] for axis, size in (("x", x), ("y", y)))
     doubt = f"one block for each tile of C, x along {x}?"
-    return [Guess(f"cdiv({x}, {tiles[x]})", doubt), Guess(f"cdiv({y}, {tiles[y]})")]
+    grid = [Guess(f"cdiv({x}, {across})", doubt), Guess(f"cdiv({y}, {down})")]
+    if "blockIdx.z" in function.body and any(_takes_offsets(each, function.body) for each in function.parameters):
+        grid.append(Guess("groups", "one layer of blocks for each group?"))
+    return grid
+
+
+def _find_step(body: str, axis: str) -> tuple[str, bool]:
+    """Return the number that the index of a block is multiplied by, and whether each thread has one element of it."""
+    found = re.search(rf"\bblockIdx\s*\.\s*{axis}\s*\*\s*(\d+)\b(\s*\+\s*threadIdx\s*\.\s*{axis}\b(?!\s*[*/%]))?", body)
+    return (found[1], found[2] is not None) if found else ("", False)
 
 
 def guess_block(function: Function, site: LaunchSite | None, names: Names) -> list[Guess]:
@@ -239,7 +270,9 @@ def guess_block(function: Function, site: LaunchSite | None, names: Names) -> li
         return [Guess(threads)]
     tile = _find_tile("TILE", names)
     if not flat:
-        return [Guess(tile or "32", "threads in x and y"), Guess(tile or "32")]
+        steps = (_find_step(function.body, axis) for axis in "xy")
+        x, y = (step if is_block else tile or "32" for step, is_block in steps)
+        return [Guess(x, "threads in x and y"), Guess(y)]
     tiles = [_find_tile(role, names) for role in ("BM", "BN", "TM", "TN")]
     if all(tiles):
         return [Guess("{} * {} // ({} * {})".format(*tiles), "threads per block")]

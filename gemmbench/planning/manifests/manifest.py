@@ -223,6 +223,7 @@ class ManifestReader:
             reads_c=manifest.reads_c,
             host=manifest.host,
             host_workspace=workspace.host if isinstance(workspace, HostFields) else "",
+            line=self.document.line(("args",)) if manifest.args else 0,
         )
 
     def read_python_call(self) -> PythonCall:

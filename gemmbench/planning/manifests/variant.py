@@ -81,7 +81,8 @@ class Call:
     `args` lists what is passed to their parameters; it is empty for the standard arguments. With `column_major`, every
     name in the manifest describes column-major matrices: the kernel computes C^T = op(B)^T op(A)^T from the same bytes.
     With `reads_c`, it reads C even if beta is 0. `host` is the host function that launches everything; "" if gemmbench
-    does. `host_workspace` is the function that returns the bytes of the workspace.
+    does. `host_workspace` is the function that returns the bytes of the workspace. `line` is that of
+    `args` (0: unknown).
     """
 
     args: tuple[Argument | Structure, ...] = ()
@@ -89,6 +90,7 @@ class Call:
     reads_c: bool = False
     host: str = ""
     host_workspace: str = ""
+    line: int = field(default=0, repr=False, compare=False)
 
     def list_arguments(self) -> list[tuple[int, str, Argument]]:
         """Yield every argument, including those in structures: its parameter's number, and its field ("" for none)."""

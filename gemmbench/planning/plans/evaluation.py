@@ -102,7 +102,7 @@ def _evaluate_geometry(variant: Variant, launch: Launch, names: Names, target: T
     pdl = launch.pdl and target.is_gpu and target.sm >= _FIRST_PDL
     shared, cluster = evaluate(variant, launch.shared, names), _evaluate_cluster(variant, launch, names, target, grid)
     geometry = Geometry(grid, block, shared, pdl, cluster)
-    _check_limits(variant, launch, geometry, target)
+    _check_limits(variant, launch, geometry, names, target)
     _check_launch_bounds(variant, launch, geometry, names)
     return geometry
 
@@ -124,12 +124,18 @@ def _triple(values: Iterator[int]) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: Target) -> None:
+def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, names: Names, target: Target) -> None:
     where = f"({variant.cite_line(launch.block[0].line)})"
     if not 1 <= geometry.threads <= _MOST_THREADS or min(geometry.block) < 1:
         raise Excluded(f"a block of {geometry.threads} threads; a block may have 1 to {_MOST_THREADS} {where}")
     if min(geometry.grid) < 1:
-        raise Excluded(f"a grid of {_join_by_x(geometry.grid)} blocks computes nothing {where}")
+        axis, count = next((axis, count) for axis, count in enumerate(geometry.grid) if count < 1)
+        written = launch.grid[axis]
+        why = f": `{written}` is {count}" if str(written) != str(count) else ""
+        if "groups" in written.names and not names["groups"]:
+            why += ", because one product has no groups; write max(groups, 1), or `kinds: [groups]` without `one`"
+        cited = variant.cite_line(written.line)
+        raise Excluded(f"a grid of {_join_by_x(geometry.grid)} blocks computes nothing{why} ({cited})")
     if any(count > most for count, most in zip(geometry.grid, _MOST_BLOCKS, strict=True)):
         raise Excluded(f"a grid of {_join_by_x(geometry.grid)} blocks exceeds the device's limits {where}")
     if not 0 <= geometry.shared <= target.smem:

@@ -84,7 +84,10 @@ class PlannedSweep:
 
 
 def adapt_to_files(sweep: Sweep, selection: Selection, catalog: Catalog) -> Sweep:
-    """Use a precision and a layout of the named files if none was requested and no file supports the sweep's."""
+    """Use a precision and a layout of the named files if none was requested and no file supports the sweep's.
+
+    What the config itself writes stays: a file that does not support it is skipped for that reason.
+    """
     paths = [name for name in selection.variants if is_path(name.partition(MARK)[0])]
     grid, files = sweep.problems, list[Variant]()
     for name in paths if isinstance(grid, ProblemGrid) else ():
@@ -94,9 +97,13 @@ def adapt_to_files(sweep: Sweep, selection: Selection, catalog: Catalog) -> Swee
         return sweep
     precisions = dict.fromkeys(name for file in files for name in file.precisions)
     layouts = dict.fromkeys(name for file in files for name in file.layouts)
-    if not selection.precisions and precisions and precisions.keys().isdisjoint(grid.precisions):
+    if (
+        not (selection.precisions or "precisions" in sweep.written)
+        and precisions
+        and precisions.keys().isdisjoint(grid.precisions)
+    ):
         grid = replace(grid, precisions=tuple(precisions)[:1])
-    if not selection.layouts and layouts and layouts.keys().isdisjoint(grid.layouts):
+    if not (selection.layouts or "layouts" in sweep.written) and layouts and layouts.keys().isdisjoint(grid.layouts):
         grid = replace(grid, layouts=tuple(layouts)[:1])
     return replace(sweep, problems=grid)
 

@@ -66,7 +66,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
         shapes: Lists of M, N and K.
         axes: Values of M, N and K, and of `count`, the products of a batch. Every combination is measured.
         groups: The rows of each group, such as `[512, 0, 33]`, or `{count: 8, mean: 512, skew: 1, seed: 0}` to draw
-            them, or a list of those. With it, `axes` has N and K only.
+            them, or a list of those. `[5]` is one product. With it, `axes` has N and K only.
         precisions: The precisions, such as `[f32, bf16]`.
         layouts: `nn`, `nt`, `tn`, `tt`.
         layouts_in_turn: `true`: the first shape has the first layout, the next one the next, and so on, instead of
@@ -133,7 +133,8 @@ class Sweep:
 
     `location` is the config file, and `baseline_line` is the line that names the baseline.
 
-    `rivals` are variants whose ratios to each other matter as much as those to the baseline.
+    `rivals` are variants whose ratios to each other matter as much as those to the baseline. `written` are the keys of
+    the config file.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Sweep:
     baseline_line: int | None = None
     post: Post | None = None
     rivals: tuple[str, ...] = ()
+    written: frozenset[str] = frozenset()
 
 
 _COUNT = "count"
@@ -383,6 +385,7 @@ def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
         policy=make_policy(request.measuring, reader, model.measure, on_cpu),
         location=document.location,
         post=post,
+        written=frozenset(document.data),
     )
 
 

@@ -68,7 +68,7 @@ def test_a_structure_is_passed_by_value(run_once):
             "the fields of item 1 do not",
         ),
         ([*FIELDS[:2], FIELDS[2].replace("short(N)", "N")], "the fields of item 3 do not"),
-        ([*FIELDS[:2], "C"], "args: item 3 has 8 bytes, but the kernel reads another size"),
+        ([*FIELDS[:2], "C"], "args: item 3 is an array, but the kernel reads a number or a structure there"),
         ([*FIELDS, "M"], "args: 4 items, but mm has a different number of parameters"),
     ],
 )
@@ -81,6 +81,13 @@ def test_a_number_of_another_size_is_refused(run_once):
     assert run_once(LONG, ["long(M)", "long(N)", "size_t(K)", "A", "B", "C"]).status == "ok"
     record = run_once(LONG, ["M", "N", "K", "A", "B", "C"])
     assert re.search(r"item 1 has 4 bytes, but the kernel reads another size; .*long\(M\)", record.reason)
+
+
+def test_exchanged_arguments_are_refused_at_the_line_of_args_without_text_of_the_compiler(run_once):
+    record = run_once(BIAS, ["A", "M", "null", "C", "B", "N", "K"])
+    assert re.search(r"mine\.cu:\d+: args: item 2 is a number, but the kernel reads a pointer there", record.reason)
+    assert "args: item 5 is an array, but the kernel reads a number or a structure there" in record.reason
+    assert "static assertion" not in record.reason and "error:" not in record.reason
 
 
 def test_a_number_of_another_kind_is_refused(run_once):

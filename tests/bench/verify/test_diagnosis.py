@@ -195,6 +195,22 @@ def test_a_few_real_elements_have_a_cause_only_if_it_explains_many_bits_of_them(
     assert "column in" not in check.message
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_few_integers_that_are_a_little_off_have_no_cause_although_many_would_fit(count):
+    case, rng = Case(), np.random.default_rng(5)
+    for _ in range(20):
+        wrong = case.right.copy()
+        wrong[rng.integers(0, SHAPE[0], count), rng.integers(0, SHAPE[1], count)] -= 8
+        found = case.check(wrong)
+        assert found.diagnosis.words == "" or not found.diagnosis.is_recomputed, found.message
+        assert count > 1 or found.message.endswith(f"should be {found.message.rpartition(' ')[2]}")
+    few = case.right.copy()
+    few[-5:, -1] = case.of(without(case.a, [50]), case.b)[-5:, -1]
+    assert "were lost" not in case.check(few).message
+    few[-30:, -1] = case.of(without(case.a, [50]), case.b)[-30:, -1]
+    assert "if the last product of 51 were lost" in case.check(few).message
+
+
 def test_noise_has_no_cause_and_none_is_made_up():
     case, rng = Case(), np.random.default_rng(3)
     where = rng.random(case.right.shape) < 0.3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemmbench.bench.operands.products import view_factor
+from gemmbench.bench.operands.products import find_scales, view_factor
 from gemmbench.bench.verify.epilogue_reference import Finish
 from gemmbench.bench.verify.reference import make_reference
 from gemmbench.planning.problems import Problem
@@ -69,3 +69,26 @@ def test_the_other_gelu_after_a_scale_is_named_and_offered():
     check = found.check_exact(wrong.astype(np.float32))
     assert check.diagnosis.cause == "other activation"
     assert "gelu_tanh was applied instead of gelu; write `gelu_tanh` or `approx: 2^-" in check.message
+
+
+def test_a_bias_that_is_read_at_the_row_of_all_groups_is_named():
+    problem = Problem(33, 40, 24, groups=(20, 0, 13), epilogue=("bias",))
+    made = make_reference(problem, "ints", 1, 1.0, 0.0)
+    a, b = made.operands["A"].astype(np.float64), view_factor(problem, made.operands, "B").all
+    sums = np.einsum("mk,mkn->mn", a, b.astype(np.float64)[np.repeat(range(3), problem.groups)])
+    wrong = sums + made.operands["bias"].astype(np.float64).reshape(-1)[:33, None]
+    check = made.check_exact(wrong.astype(np.float32))
+    assert check.diagnosis.cause == "bias along M" and "instead of N" in check.message
+
+
+@pytest.mark.parametrize(("name", "words"), [("A", "the scale of A"), ("AB", "the scales of A and B")])
+@pytest.mark.parametrize("precision", ["e4m3_rows", "e4m3_blocks"])
+def test_scales_that_multiply_the_bias_too_are_named(precision, name, words):
+    problem = Problem(40, 150, 200, "nt", precision, epilogue=("bias",))
+    made = make_reference(problem, "ints", 1, 1.0, 0.0)
+    first = {each: find_scales(problem, made.operands, each)[0] for each in "AB"}
+    factor = first["A"][:, None] * (first["B"] if name == "AB" else 1)
+    store, bias = problem.storage("C").numpy_type(), made.operands["bias"].astype(np.float64)
+    assert made.check_exact((made.expected + bias).astype(store)).ok
+    check = made.check_exact((made.expected + bias * factor).astype(store))
+    assert check.diagnosis.cause == "scale on bias" and f"{words} multiplied bias too" in check.message

@@ -103,6 +103,8 @@ def test_tiles_over_whole_groups_are_offered_if_an_order_of_them_explains_all_ro
     [
         ((0, 5, 7), [0, 0, 2], ""),
         ((5, 0, 7, 0, 9), [0, 1, 1, 3, 2], "as if empty groups had no B"),
+        ((5, 0, 7), [0, 1, 1], "; empty groups have a B too"),
+        ((5, 0, 0, 7), [0, 1, 2, 1], "as if empty groups had no B"),
         ((4, 5, 7), [2, 1, 2], ""),
         ((4, 5, 7), [2, 1, 0], "in reverse order"),
         ((4, 5, 7, 6), [0, 0, 2, 2], ""),
@@ -130,6 +132,14 @@ def test_another_stride_of_b_is_named(fill, N, K, name):
     assert f"as if B of a group began at group * {name}: it begins at group * K * N" in check(wrong).message
     wrong[7, 3:] += 50
     assert "began at" not in check(wrong).message
+
+
+@pytest.mark.parametrize("groups", [(5, 0, 10), (5, 4, 10)])
+def test_a_group_with_the_b_of_another_shows_no_stride_of_b_although_one_would_give_it(groups):
+    made = make_reference(Problem(sum(groups), 64, 32, groups=groups), "ints", 1, 1.0, 0.0)
+    check = made.check_exact(compute(made, experts=[0, 1, 1]))  # where group * K * K would begin too
+    assert check.diagnosis.cause == "B of other group"
+    assert "rows of group 2 were multiplied with the B of group 1" in check.message
 
 
 def test_rows_of_a_that_begin_elsewhere_are_named(found):

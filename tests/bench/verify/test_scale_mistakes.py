@@ -127,6 +127,15 @@ def to_bf16(values):
             "for the next block of 128 columns",
         ),
         (BLOCKS, {"change_a": lambda a: 0 * a + a[-1:]}, "scale of last block", "the scale of A of the last"),
+        (
+            BLOCKS,
+            {
+                "change_a": lambda a: np.vstack([a[:-1], 1 + 0 * a[-1:]]),
+                "change_b": lambda b: np.vstack([b[:-1], 1 + 0 * b[-1:]]),
+            },
+            "scale ignored",
+            "each scale of A and B was ignored in the last block along K",
+        ),
     ],
 )
 def test_a_mistake_is_named(problem, changes, cause, words):
@@ -281,3 +290,70 @@ def test_an_error_that_few_elements_show_has_no_cause(problem, rows):
 
     check = reference.check_scales(compute(problem, reference.operands, enlarge))
     assert not check.ok and "scale of" not in check.message and "column" not in check.message
+
+
+def test_an_ignored_alpha_is_no_scale_even_where_a_scale_or_two_would_give_the_same():
+    for shape in ((31, 61, 97), (64, 64, 64), (40, 130, 200)):
+        for precision in ("e4m3_tensor", "e4m3_rows", "e4m3_blocks"):
+            problem = Problem(*shape, "nt", precision)
+            for seed in range(3):
+                made = make_reference(problem, "ints", seed, 2.0, 0.0)
+                check = made.check_exact((made.expected / 2).astype(problem.storage("C").numpy_type()))
+                assert check.diagnosis.cause == "alpha ignored", check.message
+
+
+@pytest.mark.parametrize("name", "AB")
+@pytest.mark.parametrize("problem", [BLOCKS, ROWS, TENSOR, Problem(20, 30, 40, "nt", "e4m3_blocks")], ids=str)
+def test_a_scale_that_is_ignored_among_integers_is_not_another_mistake(problem, name):
+    made = make_reference(problem, "ints", 1, 2.0, 0.0)
+    ignored = {**made.operands, f"scale_{name.lower()}": np.ones_like(made.operands[f"scale_{name.lower()}"])}
+    wrong = Reference(problem, ignored, 2.0, 0.0).expected.astype(problem.storage("C").numpy_type())
+    check = made.check_exact(wrong)
+    assert (check.diagnosis.cause, f"the scale of {name} was ignored" in check.message) == ("scale ignored", True)
+
+
+@pytest.mark.parametrize("shape", [(64, 80, 96), (96, 64, 96), (70, 70, 96)])
+def test_exchanged_scales_are_named_where_they_are_read_outside_too(shape):
+    problem = Problem(*shape, "nt", "e4m3_rows")
+    made = make_reference(problem, "ints", 1, 2.0, 0.0)
+    sums, outside = list_sums(problem, made.operands)[0], np.full(32, np.nan)
+    first = np.append(made.operands["scale_b"], outside)[: problem.M]
+    second = np.append(made.operands["scale_a"], outside)[: problem.N]
+    wrong = (2 * sums * first[:, None] * second).astype(problem.storage("C").numpy_type())
+    check = made.check_exact(wrong)
+    assert check.diagnosis.cause == "scales exchanged" and "scale_a and scale_b were exchanged" in check.message
+    wrong[3, 5] = np.nan
+    assert made.check_exact(wrong).diagnosis.cause != "scales exchanged", "another NaN has another cause"
+
+
+def test_the_scales_of_blocks_that_are_read_one_for_each_column_are_named():
+    problem = Problem(40, 70, 60, "nt", "e4m3_blocks")
+    made = make_reference(problem, "ints", 1, 2.0, 0.0)
+    scales = np.append(made.operands["scale_b"].astype(np.float64), np.full(69, np.nan))
+    sums = list_sums(problem, made.operands)[0] * find_scales(problem, made.operands, "A").T
+    check = made.check_exact((2 * sums * scales).astype(problem.storage("C").numpy_type()))
+    assert "the scale of B was read as if every column had its own" in check.message
+
+
+@pytest.mark.parametrize("problem", [BLOCKS, ROWS, TENSOR], ids=str)
+@pytest.mark.parametrize("kind", ["added", "on C", "clipped"])
+def test_scales_that_are_used_otherwise_are_named(problem, kind):
+    made = Reference(problem, make_scaled_operands(problem, 1), 1.5, -0.5, exact_sums=True)
+    a, b = (find_scales(problem, made.operands, name) for name in "AB")
+    sums, before = list_sums(problem, made.operands), made.operands["C"].astype(np.float64)
+    join = np.add if kind == "added" else np.multiply
+    total = 1.5 * sum(part * join(x[:, None], y) for part, x, y in zip(sums, a, b, strict=True))
+    before = before * a[0][:, None] * b[0] if kind == "on C" else before
+    total = total.clip(-448, 448) if kind == "clipped" else total
+    check = made.check_scales((total - 0.5 * before).astype(problem.storage("C").numpy_type()))
+    words = {"added": "were added instead of", "on C": "of A and B multiplied beta C too", "clipped": "clipped to 448"}
+    assert not check.ok and words[kind] in check.message
+
+
+def test_a_scale_that_only_some_rows_read_elsewhere_is_said_of_these():
+    made = scaled(ROWS)
+    even = np.arange(ROWS.M) // 2 * 2
+    check = made.check_scales(compute(ROWS, made.operands, change_a=lambda a: a[:, even]))
+    assert ": these elements: the scale of A was read for the previous row" in check.message
+    every = made.check_scales(compute(ROWS, made.operands, change_a=lambda a: np.roll(a, 1, axis=1)))
+    assert ": the scale of A was read for the previous row" in every.message and "these elements" not in every.message

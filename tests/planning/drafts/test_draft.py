@@ -61,6 +61,33 @@ def test_scales_and_offsets_are_passed_and_what_they_belong_to_is_declared(draft
     assert keys["args"][-2:] == ["offsets", "groups"] and keys["kinds"] == ["groups"]
 
 
+@pytest.mark.parametrize(
+    ("index", "shared"), [("[0]", "tensor"), ("[row]", "rows"), ("[(k / 128) * M + row]", "blocks"), ("", "rows")]
+)
+def test_the_index_of_a_scale_says_what_shares_it(draft, index, shared):
+    fp8 = "const __nv_fp8_e4m3*"
+    read = f"C[0] = scale_a{index} * scale_b{index};" if index else ""
+    keys, _ = draft(
+        f"__global__ void mm({fp8} A, {fp8} B, float* C, const float* scale_a, const float* scale_b) {{ {read} }}"
+    )
+    assert keys["precisions"] == [f"e4m3_{shared}"]
+
+
+MOE = """__global__ void moe(const float* x, const float* w, float* y, const int* begin, int N, int K) {
+    int g = blockIdx.z, row = begin[g] + blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 8 + threadIdx.x;
+    if (row >= begin[g + 1] || col >= N) return;
+}"""
+
+
+def test_offsets_are_known_by_their_use_and_blocks_by_the_numbers_in_their_indices(draft):
+    keys, marked = draft(MOE)
+    assert keys["args"] == ["A", "B", "C", "offsets", "N", "K"] and keys["kinds"] == ["groups"]
+    assert keys["grid"] == ["cdiv(N, 8)", "cdiv(M, 16)", "groups"] and keys["block"] == [8, 16]
+    assert any("one layer of blocks for each group?" in line for line in marked)
+    several, _ = draft(MOE.replace("* 8 + threadIdx.x", "* 64 + threadIdx.x * 4"))
+    assert several["grid"][0] == "cdiv(N, 64)" and several["block"] == [32, 16]
+
+
 def test_without_a_launch_tiles_and_threads_are_guesses(draft):
     text = f"template <int BM, int BN, int TM, int TN> __global__ void sgemm({ARGUMENTS}) {{ C[0] = beta * C[0]; }}"
     keys, marked = draft(text)

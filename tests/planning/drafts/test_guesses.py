@@ -8,7 +8,7 @@ from gemmbench.planning.drafts.guesses import guess_arguments
 
 def guess(parameters, **types):
     (function,) = read_functions(f"__global__ void gemm({parameters}) {{}}")
-    return guess_arguments(function.parameters, types)
+    return guess_arguments(function, types)
 
 
 def texts(parameters, **types):
@@ -44,6 +44,7 @@ def test_usual_names_are_known(parameters, arguments):
         ("const float* x, const float* w, float* out, int rows, int cols, int inner", "A B C M N K", 6),
         ("const float* p1, const float* p2, float* p3", "A B C", 3),
         ("float* p1, const float* p2, const float* p3", "C A B", 3),
+        ("const float* x, const float* w, float* y, const int* offsets", "A B C offsets", 3),
         ("float* A, float* B, float* C, int n", "A B C N", 1),
         ("float* A, float* B, float* C, float* other, int flag, float factor", "A B C null 0 0.0", 3),
         ("float* A, float* B, float* C, const CUtensorMap map", "A B C 0", 1),

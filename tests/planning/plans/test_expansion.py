@@ -117,6 +117,9 @@ def test_a_division_by_zero_is_a_skip(plans):
     assert "integer division or modulo by zero" in reason(plans(grid=["N // (K - 64)"]))
 
 
+GROUPED = ["M", "N", "K", "alpha", "A", "B", "beta", "C", "offsets", "groups"]
+
+
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
@@ -125,6 +128,11 @@ def test_a_division_by_zero_is_a_skip(plans):
         ({"block": ["-16", "-16"]}, "a block of 256 threads; a block may have 1 to 1024"),
         ({"grid": ["0"]}, "a grid of 0 x 1 x 1 blocks computes nothing"),
         ({"grid": ["1", "-2"]}, "a grid of 1 x -2 x 1 blocks computes nothing"),
+        ({"grid": ["1", "1", "M - 64"]}, "a grid of 1 x 1 x 0 blocks computes nothing: `M - 64` is 0 ("),
+        (
+            {"grid": ["1", "1", "groups"], "kinds": "[one, groups]", "args": GROUPED},
+            "a grid of 1 x 1 x 0 blocks computes nothing: `groups` is 0, because one product has no groups; write max(",
+        ),
         ({"grid": ["1", "65536"]}, "a grid of 1 x 65536 x 1 blocks exceeds"),
         ({"grid": ["2147483648"]}, "a grid of 2147483648 x 1 x 1 blocks exceeds"),
         ({"grid": ["1", "1", "70000"]}, "a grid of 1 x 1 x 70000 blocks exceeds"),

@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, expand_sweep
+from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, adapt_to_files, expand_sweep
 from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.planning.sweeps.sweep import read_sweep
 
@@ -73,3 +73,15 @@ def test_a_parameter_that_no_variant_has_is_refused(plan):
 def test_the_first_library_with_every_precision_is_the_baseline_unless_one_was_chosen(plan, precisions, baseline):
     assert plan("late", precisions=precisions).sweep.baseline == baseline
     assert plan("late", precisions=precisions, baseline="cublas").sweep.baseline == "cublas"
+
+
+@pytest.mark.parametrize(
+    ("key", "problems"), [("", ("nn", "bf16")), ("layouts: [tn]", ("tn", "bf16")), ("precisions: [f64]", ("nn", "f64"))]
+)
+def test_a_config_without_layouts_and_precisions_gets_those_of_the_named_file(write_kernel, tmp_path, key, problems):
+    path = write_kernel("mine.cu", precisions="[bf16]", layouts="[nn]")
+    config = tmp_path / "mine.yaml"
+    config.write_text(f"sizes: [16]\nvariants: [naive]\n{key}\n", encoding="utf-8")
+    request = make_request(config=str(config), variants=[str(path)])
+    sweep = adapt_to_files(read_sweep(request, False), request.selection, Catalog([path.parent], []))
+    assert [(each.layout, each.precision_name) for each in sweep.problems] == [problems]
