@@ -53,7 +53,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 // bytes of K. It comes before the last products of a tile, which run while the first fragments of the next tile are
 // being loaded. For tiles inside the matrices, each step copies its share without a check, so the main loop has no
 // branches and the compiler can put copies and loads between the products. Rows whose length is not a multiple of 16
-// bytes are copied through registers.
+// bytes are copied 4 bytes at a time; in 16 bits, those of odd length go through registers.
 //
 // A warp of 64 x 64 loads 32 registers of fragments for 32 products, so it should be bound by the rate of mma.sync.
 
@@ -71,9 +71,11 @@ constexpr int kTileA = BM * kRow, kStage = kTileA + BN * kRow;
 
 __device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
 
-// Start a copy of 16 bytes, or of zeros if not `inside`.
-__device__ void copy_async(unsigned to, const void* from, bool inside) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0));
+// Start a copy of 16 or 4 bytes, or of zeros if not `inside`.
+template <int BYTES> __device__ void copy_async(unsigned to, const void* from, bool inside) {
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0));
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside ? 4 : 0));
 }
 __device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LATER> __device__ void wait_for_copies() {  // for all groups except the last LATER
@@ -150,24 +152,33 @@ template <int EXTENT, bool ALONG_K> struct Tile {
     static __device__ unsigned place(int row, int part) { return row * PITCH + (part ^ exchange(row)) * kPart; }
 
     // Copy the part that this thread copies of every row, with zeros where the matrix of `rows` x `columns` elements
-    // has none. `wide`: its rows begin at multiples of 16 bytes.
+    // has none. `unit`: its rows begin at multiples of 16 bytes, of 4, or of less.
     template <typename T>
-    static __device__ void copy(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0,
-                                bool wide) {
-        const int part = threadIdx.x % PARTS, column = column0 + part * kWide;
+    static __device__ void copy(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0, int unit) {
+        constexpr int kPair = 4 / sizeof(T);  // elements of 4 bytes
+        const int part = threadIdx.x % PARTS, column = column0 + part * kWide, first = threadIdx.x / PARTS;
+        const auto is_inside = [&](int row, int j) { return row0 + row < rows && column + j < columns; };
+        const auto find = [&](int row, int j) {
+            return is_inside(row, j) ? matrix + size_t(row0 + row) * columns + column + j : matrix;
+        };
+        if (unit == kPart)
 #pragma unroll 1
-        for (int row = threadIdx.x / PARTS; row < ROWS; row += STRIDE) {
-            const T* from = matrix + size_t(row0 + row) * columns + column;
-            const bool inside = row0 + row < rows && column < columns;
-            if (wide) {
-                copy_async(tile + place(row, part), inside ? from : matrix, inside);
-                continue;
+            for (int row = first; row < ROWS; row += STRIDE)
+                copy_async<kPart>(tile + place(row, part), find(row, 0), is_inside(row, 0));
+        else if (unit == 4)
+#pragma unroll 1
+            for (int row = first; row < ROWS; row += STRIDE)
+#pragma unroll
+                for (int j = 0; j < kWide; j += kPair)
+                    copy_async<4>(tile + place(row, part) + j * sizeof(T), find(row, j), is_inside(row, j));
+        else
+#pragma unroll 2
+            for (int row = first; row < ROWS; row += STRIDE) {
+                uint4 v;
+#pragma unroll
+                for (int j = 0; j < kWide; ++j) reinterpret_cast<T*>(&v)[j] = is_inside(row, j) ? *find(row, j) : T(0);
+                store_shared(tile + place(row, part), v);
             }
-            uint4 v = {0, 0, 0, 0};
-            for (int j = 0; j < kWide; ++j)
-                if (inside && column + j < columns) reinterpret_cast<T*>(&v)[j] = from[j];
-            store_shared(tile + place(row, part), v);
-        }
     }
 
     // The offset that lane `lane` adds to the address of a tile to load fragments of the rows or columns starting at
@@ -208,14 +219,16 @@ template <typename T, int EXTENT, bool ALONG_K> struct Copies {
     using Tile = ::Tile<EXTENT, ALONG_K>;
     const T* matrix;
     int rows, columns, begin;  // of the matrix, and where the block's part of M or N begins
-    bool wide, inside;         // inside: only the end of K can lie outside the matrix
+    int unit;                  // bytes that its rows are multiples of: 16, 4 or fewer
+    bool inside;               // only the end of K can lie outside the matrix
     unsigned to;               // where this thread copies to in a tile; later rows are at constant offsets
     const char* next;          // what it copies of the next tile
 
     __device__ Copies(const T* matrix, int extent, int K, int begin)
         : matrix(matrix), rows(ALONG_K ? extent : K), columns(ALONG_K ? K : extent), begin(begin) {
-        wide = (size_t(matrix) | columns * sizeof(T)) % kPart == 0;
-        inside = wide && begin + EXTENT <= extent;
+        const size_t multiple = size_t(matrix) | columns * sizeof(T);
+        unit = multiple % kPart == 0 ? kPart : multiple % 4 == 0 ? 4 : 2;
+        inside = unit == kPart && begin + EXTENT <= extent;
         const int row = threadIdx.x / Tile::PARTS, part = threadIdx.x % Tile::PARTS, column = part * kWide;
         to = Tile::place(row, part);
         const size_t first = ALONG_K ? size_t(begin + row) * columns + column : size_t(row) * columns + begin + column;
@@ -225,7 +238,7 @@ template <typename T, int EXTENT, bool ALONG_K> struct Copies {
 
     // The tile at k0, even if parts of it lie outside the matrix.
     __device__ void copy(unsigned tile, int k0) {
-        Tile::copy(tile, matrix, rows, columns, ALONG_K ? begin : k0, ALONG_K ? k0 : begin, wide);
+        Tile::copy(tile, matrix, rows, columns, ALONG_K ? begin : k0, ALONG_K ? k0 : begin, unit);
         advance();
     }
     // Share `step` of a tile inside the matrix, without a check.
@@ -235,7 +248,7 @@ template <typename T, int EXTENT, bool ALONG_K> struct Copies {
         for (int i = 0; i < COUNT; ++i)
             if (i * kShares / COUNT == step) {
                 constexpr int STRIDE = Tile::STRIDE;
-                copy_async(tile + (to ^ Tile::exchange(i * STRIDE) * kPart) + i * STRIDE * Tile::PITCH,
+                copy_async<kPart>(tile + (to ^ Tile::exchange(i * STRIDE) * kPart) + i * STRIDE * Tile::PITCH,
                            next + i * (STRIDE * sizeof(T)) * columns, true);
             }
         if (step == kShares - 1) advance();

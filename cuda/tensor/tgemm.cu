@@ -18,6 +18,8 @@ let:
   copied_b: size_b if ldb * BYTES % 16 != 0 else 0
   copied: copied_a + copied_b
   padded: 1 if copied > 0 else 0
+  uneven_a: 0 if lda * BYTES % 16 == 0 else 1 if lda * BYTES % 4 == 0 else 2   # copied in parts of 4 bytes, or less
+  uneven_b: 0 if ldb * BYTES % 16 == 0 else 1 if ldb * BYTES % 4 == 0 else 2
   halves: BYTES == 2             # operands of 16 bits
   crossed_a: 1 if cdiv(lda * BYTES, 16) * 16 % 128 != 0 else 0   # 128 bytes of a row lie in two lines of the cache
   crossed_b: 1 if cdiv(ldb * BYTES, 16) * 16 % 128 != 0 else 0
@@ -98,7 +100,7 @@ costs:                          # in ps, but start, wave, pad, join, meet, end, 
     start: 1500
     wave: 1000
     latency: 500000             # of a step along K
-    late: 500000                # more for each operand whose rows are no multiples of 16 bytes
+    late: 500000                # more for each operand whose rows are no multiples of 16 bytes, twice if not of 4
     step: 300000                # for 64 x 64 results of an SM
     odd: 300000                 # more, likewise
     dram: 1024 * 1000000 // BANDWIDTH
@@ -233,7 +235,7 @@ estimates:                      # in ps
     blocks: cdiv(cdiv(M, BM) * cdiv(N, BN), SMS)    # one after another on an SM
     waves: cdiv(blocks, SMEM // (STAGES * (BM + BN) * 128))
     steps: cdiv(K, wide)
-    unaligned: (1 if copied_a > 0 else 0) + (1 if copied_b > 0 else 0)
+    unaligned: uneven_a + uneven_b
     alone: waves * (1000 * wave + steps * (latency + late * unaligned))
     computed: alone + (step + odd * unaligned) * (blocks * steps * BM * BN // 4096)
     stored: (out + (loose if N % 4 != 0 else 0)) * outputs
@@ -491,7 +493,10 @@ pick:                           # by the model that is explained below
       - wgmma_hybrid: {BM: 128, BN: [192, 256], STAGES: 4, LARGE: [15, 14, 16], STREAM_K: 0}
       - wgmma_fp8: {BM: 128, BN: 192, STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 1}
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
-  - when: BYTES == 4 and lines > 16 and K <= 256 and (copied == 0 or M * N > 2000000)
+  - when: BYTES == 2 and lines > 16 and K <= 256 and copied > 0
+    candidates:
+      - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: [2, 3]}
+  - when: BYTES == 4 and lines > 16 and K <= 256
     candidates:
       - mma_sync: {BM: 64, BN: [64, 128], WM: 32, WN: 32, STAGES: 3}
       - mma_sync: {BM: 128, BN: 64, WM: 32, WN: 64, STAGES: 3}
@@ -502,6 +507,9 @@ pick:                           # by the model that is explained below
   - when: BYTES == 4 and lines == 2
     candidates:
       - sgemm_stream: {LINES: 2, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
+  - when: BYTES == 4 and lines > 16 and lines <= 32 and copied > 0 and K > 1000
+    candidates:
+      - sgemm_stream: {LINES: 32, OUTPUTS: [64, 128], THREADS: 128, AHEAD: 2, BLOCKS: 2}
   - when: BYTES == 4 and lines > 2 and lines <= 16
     candidates:
       - sgemm_stream: {LINES: 4, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
