@@ -48,6 +48,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "test_shipped_kernels" not in item.nodeid)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def wide() -> None:
+    """Lines of output have any length, even where a plugin of pytest sets the width of the terminal late."""
+    os.environ.pop("COLUMNS", None)
+
+
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A compiler cache, empty at first, that all processes of the tests share."""

@@ -113,6 +113,7 @@ def run_healthy(folder, names, sizes, *options):
     """The rows of kernels that are right, in a precision of tensor cores."""
     command = [sys.executable, "-m", "gemmbench", "run", *names, "--device", "cuda", "--sizes", sizes, *options]
     command += ["--precision", "bf16", "--layout", "nn,tt", "--beta", "-0.5", "--max-time", "0.2"]
+    command += ["--baseline", "cublaslt"]
     done = subprocess.run(
         [*command, "--export-json", "it.json"], cwd=folder, capture_output=True, text=True, timeout=300
     )
