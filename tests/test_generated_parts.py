@@ -394,6 +394,21 @@ def test_draws_are_pooled_and_aligned_shapes_are_apart(page, tmp_path, monkeypat
     assert text.count("1142x227x1305") == 2
 
 
+def test_draws_are_listed_by_pattern_and_number_with_their_means_by_alignment(page, tmp_path, monkeypatch):
+    committed = max(ROOT.glob(SIZES))
+    for module in (tables, draws):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    for name in ("2026-01-01-drawn_7", "2026-01-02-drawn_12", "2026-01-02-drawn_7", "2026-01-01-other_3"):
+        shutil.copy(committed, tmp_path / f"{name}.jsonl.gz")
+    text = KINDS["draw_list"](page, "sgemm", "*-other_*.jsonl.gz", "*-drawn_*.jsonl.gz")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| f32")]
+    assert [row[:3] for row in rows] == [["f32", "3", "41"], ["f32", "7", "41"], ["f32", "12", "41"]]
+    pooled = KINDS["draws"](page, "sgemm", "*-other_*.jsonl.gz")
+    found = read_table(pooled)
+    assert (rows[0][3], rows[0][6]) == (found["aligned"][1], found["not aligned"][1])
+    assert float(rows[0][8]) <= float(rows[0][3])
+
+
 def test_problems_that_the_kernel_did_not_compute_are_counted(page, tmp_path, monkeypatch):
     def drop_two(*arguments):
         found, citation = contests.find_contests(*arguments)

@@ -17,6 +17,9 @@ from tools.page import ROOT, Page
 from tools.parts.contests import Contest, count_lacking, describe_lacking, find_contests, format_worst
 from tools.parts.tables import STYLE, find_files
 
+_COUNTS = ["mean %", "below 92 %"]
+_LIST_HEADINGS = ["precision", "draw", "aligned", *_COUNTS, "not aligned", *_COUNTS, "lowest %"]
+_LOW = 92.0
 _HEADINGS = ["shapes", "number", "% of the best other", "below 95 %", "share below 95 %", "95 % interval"]
 _ALIGNMENT = ["left", *["right"] * 5]
 _LIMIT = 95.0
@@ -28,10 +31,10 @@ _HALVINGS = 50
 def _write_draws(page: Page, kernel: str, pattern: str, *words: str) -> str:
     """How fast a kernel is relative to the best of all others, at the shapes of all draws that were measured.
 
-    The newest file of each draw counts; `worst=10` shows ten shapes. Raises StoreError if no file matches.
+    `worst=10` shows ten shapes. Raises StoreError if no file matches.
     """
-    newest = {_find_number(path.name): str(path.relative_to(ROOT)) for path in find_files(pattern)}
-    found = {number: find_contests(page, newest[number], kernel) for number in sorted(newest)}
+    newest = _find_newest(pattern)
+    found = {number: find_contests(page, path, kernel) for number, path in newest.items()}
     draws = {number: contests for number, (contests, _) in found.items()}
     whose = dict.fromkeys(str(citation) for _, citation in found.values())
     contests = sorted((each for one in draws.values() for each in one), key=lambda each: each.share)
@@ -50,6 +53,39 @@ def _write_draws(page: Page, kernel: str, pattern: str, *words: str) -> str:
     unranked = f". {describe_lacking(lacking, kernel)}" if lacking else ""
     lead = f"{count_noun(len(draws), 'draw')}{unranked}:"
     return "\n".join([lead, "", summary, "", format_worst(contests, words), "", *whose])
+
+
+def _list_draws(page: Page, kernel: str, *patterns: str) -> str:
+    """One line for each draw: how fast a kernel is relative to the best of all others, by alignment.
+
+    Raises StoreError if no file matches one of the patterns.
+    """
+    rows: list[list[str]] = []
+    whose: dict[str, None] = {}
+    for pattern in patterns:
+        for number, path in _find_newest(pattern).items():
+            contests, citation = find_contests(page, path, kernel)
+            whose[str(citation)] = None
+            aligned = [each.share for each in contests if has_aligned_rows(each.ours.record.problem)]
+            others = [each.share for each in contests if not has_aligned_rows(each.ours.record.problem)]
+            precision = contests[0].ours.record.problem.precision_name
+            lowest = f"{min(each.share for each in contests):.0f}"
+            rows.append([precision, str(number), *_count_low(aligned), *_count_low(others), lowest])
+    listed = format_cells(rows, _LIST_HEADINGS, STYLE, ["left", *["right"] * 8])
+    return "\n".join([listed, "", *whose])
+
+
+def _count_low(shares: Sequence[float]) -> list[str]:
+    """The number of shapes, their geometric mean, and how many are below 92 %."""
+    if not shares:
+        return ["0", "-", "-"]
+    return [str(len(shares)), f"{statistics.geometric_mean(shares):.1f}", str(sum(share < _LOW for share in shares))]
+
+
+def _find_newest(pattern: str) -> dict[int, str]:
+    """The newest file of each draw, by its number in ascending order. Raises StoreError."""
+    newest = {_find_number(path.name): str(path.relative_to(ROOT)) for path in find_files(pattern)}
+    return dict(sorted(newest.items()))
 
 
 def _find_number(file: str) -> int:
@@ -97,4 +133,4 @@ def _find_root(is_above: Callable[[float], bool]) -> float:
     return high
 
 
-KINDS: Mapping[str, Callable[..., str]] = {"draws": _write_draws}
+KINDS: Mapping[str, Callable[..., str]] = {"draws": _write_draws, "draw_list": _list_draws}
