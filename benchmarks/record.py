@@ -29,7 +29,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -45,10 +45,19 @@ from gemmbench.report.diagnostics.profile_report import PROFILES
 from gemmbench.report.store.compression import compress_results
 from gemmbench.report.store.reading import is_finished
 
+
+def find_last_draws(names: Iterable[str]) -> list[str]:
+    """Return the last draw of each precision. Earlier ones keep the results of the picks that they judged."""
+    numbers: dict[str, int] = {}
+    for precision, _, number in (name.rpartition("_") for name in names):
+        numbers[precision] = max(int(number), numbers.get(precision, 0))
+    return sorted(f"{precision}_{number}" for precision, number in numbers.items())
+
+
 ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
-DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
+DRAWS = find_last_draws(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
 SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
 TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32", "scales")
 SWEEPS = ("batches", "groups", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
