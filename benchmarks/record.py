@@ -49,9 +49,9 @@ from gemmbench.report.store.reading import is_finished
 def find_last_draws(names: Iterable[str]) -> list[str]:
     """Return the last draw of each precision. Earlier ones keep the results of the picks that they judged."""
     numbers: dict[str, int] = {}
-    for precision, _, number in (name.rpartition("_") for name in names):
-        numbers[precision] = max(int(number), numbers.get(precision, 0))
-    return sorted(f"{precision}_{number}" for precision, number in numbers.items())
+    for kind, _, number in (name.rpartition("_") for name in names):
+        numbers[kind] = max(int(number), numbers.get(kind, 0))
+    return sorted(f"{kind}_{number}" for kind, number in numbers.items())
 
 
 ROOT = Path(__file__).parents[1]
