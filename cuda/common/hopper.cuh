@@ -86,7 +86,6 @@ __device__ inline void store_box(const CUtensorMap* map, int row, int column, un
 template <int LATER> __device__ void wait_for_reads() {  // of the boxes of all stores but the last LATER
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LATER) : "memory");
 }
-__device__ inline void wait_for_stores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
 __device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
