@@ -85,7 +85,6 @@ template <int LATER> void wait_for_reads() {
     Thread& thread = *machine.me;
     while (thread.stored + LATER < thread.stores.size()) thread.stores[thread.stored++]();
 }
-inline void wait_for_stores() { wait_for_reads<0>(); }
 
 inline unsigned load_shared(unsigned from) { return machine.block().at<unsigned>(from); }
 inline void load_shared(unsigned from, unsigned& v, unsigned& next) {
