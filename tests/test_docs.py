@@ -118,6 +118,12 @@ def test_every_command_parses():
     assert {command: why for command in COMMANDS if (why := parse_command(command))} == {}
 
 
+def test_the_recorded_results_of_every_command_exist():
+    named = {word for command in COMMANDS for word in shlex.split(command) if word.startswith("results/nvidia-")}
+    assert len(named) >= 3
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def find_in_guides(word):
     """The path of a kernel or a folder that a guide calls by its own path."""
     return str(KERNELS.parent / word) if word.startswith(("./", "my-")) else word

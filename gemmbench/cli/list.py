@@ -182,6 +182,6 @@ def _report_rows(listed: Sequence[ListedVariant], long: bool) -> Report:
 
 
 def _count(listed: Sequence[ListedVariant], others: str) -> str:
-    """Return a sentence such as `59 kernels and libraries, 34 of which run here.`, and add `others` unless all do."""
+    """Return a sentence such as `34 of 59 kernels and libraries run here.`, and add `others` unless all do."""
     ready = sum(each.ready for each in listed)
-    return f"{len(listed)} kernels and libraries, {ready} of which run here.{others if ready < len(listed) else ''}"
+    return f"{ready} of {len(listed)} kernels and libraries run here.{others if ready < len(listed) else ''}"

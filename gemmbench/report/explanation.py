@@ -134,7 +134,7 @@ _INDENT = 10
 _STOPPED = {
     "until": "enough for its interval (--until)",
     "beaten": "enough to be clearly slower than the winner",
-    "rounds": "the number that --rounds sets or allows",
+    "rounds": "as many as --rounds allows",
     "max-time": "all that the time limit allowed (--max-time)",
     "interrupted": "then it was interrupted",
     "failed": "then it failed",
@@ -270,7 +270,8 @@ def _describe_rounds(record: Record) -> str:
     if math.isnan(spread):
         return f"median of {rounds} in {count_noun(blocks, 'block')}"
     differ = f"the slowest takes {number(100 * spread, 2)} % longer than the fastest"
-    return f"mean of {count_noun(blocks, 'block')} that differ in placement and binding ({differ}), together {rounds}"
+    text = f"mean of {count_noun(blocks, 'block')} of rounds, each of which places operands and binds kernels anew"
+    return f"{text} ({differ}); {rounds} in all"
 
 
 def _describe_ranking(ranking: Ranking) -> str:

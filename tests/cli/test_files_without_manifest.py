@@ -459,7 +459,7 @@ def test_a_guard_that_lets_one_too_many_through_is_named_with_its_line(verify, g
 
 def test_what_a_drafted_manifest_requires_is_cited_without_a_line_that_nobody_sees(verify):
     said = verify(FLOORED, sizes="32,33")
-    assert said.code == 0 and "1 skipped: require N % 16 == 0 (drafted)" in said.out, said.out
+    assert said.code == 0 and "1 skipped: require N % 16 == 0 (drafted manifest)" in said.out, said.out
 
 
 def test_a_failed_assertion_names_the_file_of_the_user(verify):

@@ -178,7 +178,7 @@ def test_a_comparison_on_the_cpu_begins_with_what_differs_on_a_gpu(gemmbench):
     first, blank, *times = said.out.splitlines()
     assert (blank, times[0]) == ("", "M = 16, N = 16, K = 16, nn, f32") and "On a GPU" not in "".join(times)
     assert first.startswith(
-        "On a GPU, at 4096: tiled asks L1 for 34x fewer sectors than naive_rows (before any cache); on an H100 or H200 "
+        "On a GPU, at 4096: tiled asks L1 for 34x fewer sectors than naive_rows (hits and misses); on an H100 or H200 "
         "(132 SMs at 1.98 GHz) tiled takes at least 15.4 ms, naive_rows at least 140 ms. naive_rows.cu:"
     )
     assert "load of A: the threads of a warp read 64 bytes in 16 sectors of 32 bytes, because neighbouring" in first

@@ -69,7 +69,7 @@ def _mark_code(note: str) -> str:
 
 
 def _write_pads(_: Page, name: str, array: str, *words: str) -> str:
-    """Passes over the banks per store to an array, for values of PAD and, last, of a parameter: `0 1 BK=32,16`."""
+    """Wavefronts per store to an array, for values of PAD and, last, of a parameter: `0 1 BK=32,16`."""
     parameter, values = (words[-1].partition("=") if words else ("", "", ""))[::2]
     kernel = next((ROOT / "cuda").glob(f"**/{name}.cu"), None)
     source = kernel.read_text(encoding="utf-8") if kernel else ""
@@ -84,13 +84,13 @@ def _write_pads(_: Page, name: str, array: str, *words: str) -> str:
                 _count(Selection((_COPY,), read_sizes(1024), params={parameter: (int(value),)}, kernels=folder))
                 for value in values.split(",")
             ]
-            rows.append([pad, *(f"{_count_passes(each, array):g}" for each in counted)])
+            rows.append([pad, *(f"{_count_wavefronts(each, array):g}" for each in counted)])
     return format_table(
-        [f"PAD: passes per store to {array}", *(f"{parameter}={each}" for each in values.split(","))], rows
+        [f"PAD: wavefronts per store to {array}", *(f"{parameter}={each}" for each in values.split(","))], rows
     )
 
 
-def _count_passes(counted: CountedKernel, array: str) -> float:
+def _count_wavefronts(counted: CountedKernel, array: str) -> float:
     stores = [each.cost for each in counted.counts.accesses if each.operand == array and each.writes]
     return sum(cost.wavefronts for cost in stores) / sum(cost.requests for cost in stores)
 

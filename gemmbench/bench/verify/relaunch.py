@@ -295,7 +295,7 @@ def _find_race(check: Check, result: np.ndarray, reference: Reference, launch: R
             continue
         right = _judge_of(check, reference, launch)(again)
         if right or check.rule == "exact":
-            how = "is right" if right else f"differs from it in {_count_differences(again, result)} elements"
+            how = "is right" if right else f"differs in {_count_differences(again, result)} of {result.size} elements"
             what = "a second launch on the same operands" if mode is None else "the threads in another order"
             joined = f"{what} {how}" if mode is None else f"with {what} the result {how}"
             return RACE, f"{joined}: a race, a missing __syncthreads(), or uninitialized memory"

@@ -338,7 +338,7 @@ class Variant:
 
     def cite_line(self, line: int) -> str:
         """Return the place of a line in its manifest. A drafted manifest is not in any file."""
-        return "drafted" if self.drafted else f"{self.path}:{line}"
+        return "drafted manifest" if self.drafted else f"{self.path}:{line}"
 
     @classmethod
     def unreadable(cls, name: str, fault: str) -> Variant:

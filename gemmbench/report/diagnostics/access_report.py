@@ -240,7 +240,7 @@ def compare_accesses(earlier: CountedKernel, later: CountedKernel) -> str:
         if ratio >= _CLEARLY
         else f"{names[1]} asks L1 for as many sectors as {names[0]}"
     )
-    text = f"On a GPU, at {later.plan.problem.size}: {asked} (before any cache)"
+    text = f"On a GPU, at {later.plan.problem.size}: {asked} (hits and misses)"
     if earlier.bound and later.bound:
         times = [_format_time(each.bound.seconds) for each in (later, earlier) if each.bound]
         text += f"; on {later.bound.card} {names[1]} takes at least {times[0]}, {names[0]} at least {times[1]}"

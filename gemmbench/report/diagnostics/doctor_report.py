@@ -92,9 +92,8 @@ def judge_noise(noise: Noise) -> HealthCheck:
         f"{len(record.samples)} rounds, a pair of rounds scatters by {_percent(noise.scatter)}"
     )
     if noise.verdict != "same":
-        return failed_check(
-            "noise", measured, f"the verdict `{noise.verdict}` should be `same`: end other programs and try again"
-        )
+        fault = f"a kernel compared with itself should be `same`, not `{noise.verdict}`"
+        return failed_check("noise", measured, f"{fault}: end other programs and try again")
     if noise.least > _COARSE:
         return failed_check(
             "noise", measured, "small differences cannot be detected; end other programs, or use more --rounds"

@@ -16,13 +16,13 @@ _LEFT, _FOLD = ("size", "kernel", "limit"), ("configuration",)
 _HIDE = (
     "stack bytes",
     "kernel",
-    "threads",
     "warps per SM",
     "blocks per SM",
     "static shared",
     "dynamic shared",
     "blocks",
     "waves",
+    "threads",
 )
 
 _HEADINGS = (
@@ -163,7 +163,7 @@ class HottestLoop:
             "in inner loops": str(facts.loop.inside),
             "shortest path": str(facts.loop.path),
             "math with .reuse": _share(facts.reuse, len(facts.reads)),
-            "bank conflicts": _share(facts.conflicts, len(facts.reads)),
+            "register bank conflicts": _share(facts.conflicts, len(facts.reads)),
             "load to use, least": _format_count(facts.load_distance),
             "load to use, median": _format_count(facts.median_distance),
             "shared load widths": widths or "-",

@@ -47,7 +47,7 @@ def test_a_column_shows_what_fills_the_loop(reading):
     cells = reading.cells()
     assert cells["instructions"] == "5" and cells["code bytes"] == "80" and cells["loop at"] == "0x0"
     assert cells["FFMA"] == "2 (40.0 %)" and cells["shared loads"] == "2 (40.0 %)" and cells["spills"] == "0"
-    assert cells["bank conflicts"] == "2 (100.0 %)"
+    assert cells["register bank conflicts"] == "2 (100.0 %)"
     assert (cells["load to use, least"], cells["load to use, median"]) == ("1", "1")
     assert (cells["shared load widths"], cells["wavefronts"]) == ("1 LDS.128, 1 LDS.64", "6")
     assert (cells["bound (TFLOPS)"], cells["bound (% of peak)"]) == ("26.76", "40.0")
