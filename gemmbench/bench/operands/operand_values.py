@@ -239,7 +239,43 @@ def _draw_scales(rng: np.random.Generator, operand: Operand, count: int, fill: F
         if (drawn == drawn[0]).all():
             drawn[-1] = 1 + _LARGEST_SCALE - drawn[0]
         return drawn
+    if operand.rows * operand.shape[-1] == 1:
+        return np.array([_draw_only_scale(rng, operand.name)])
     return np.asarray(2 ** rng.uniform(-1, 1, count))
+
+
+_ONLY_OF_A = 5 / 3
+_SHORT = (3, 4, 8, 11)
+"""The bits of the significands to which a kernel may shorten scales: those of fp8, bf16, and f16 and tf32."""
+_TOLD_APART = 8
+"""From so many bits on, it also shows which of the scales is short."""
+_LEAST_CHANGE = 1 / 6
+_DRAWN_AT_ONCE = 2**16
+
+
+def _draw_only_scale(rng: np.random.Generator, name: str) -> float:
+    """Draw the only scale of A or B, so that it shows if a kernel shortens one of them, both, or their product.
+
+    Each changes the product by a factor that is a sixth of a last place or more from 1. 5/3 is 1.1010... in binary;
+    that of A is 5/3 or 5/6. The nearest power of two is above it, and that of B is below.
+    """
+    if name == "scale_a":
+        return float(rng.choice([_ONLY_OF_A, _ONLY_OF_A / 2]))
+    drawn = 2 ** rng.uniform(-1, 1, _DRAWN_AT_ONCE)
+    b, _ = np.frexp(drawn)  # from 1/2 to 1
+    far, a = b < 0.5**0.5, np.full(b.shape, _ONLY_OF_A / 2)
+    for bits in _SHORT:
+        of_a, of_b, of_product = (_shorten(each, bits) / each for each in (a, b, np.frexp(a * b)[0]))
+        single, both = [of_a, of_b, of_product], of_a * of_b
+        together = [single] if bits >= _TOLD_APART else [[each] for each in single]
+        for factors in (*together, [both]):
+            sorted_factors = np.sort(np.stack([np.ones(b.shape), *factors]), axis=0)
+            far &= np.diff(sorted_factors, axis=0).min(axis=0) >= _LEAST_CHANGE / 2**bits
+    return float(drawn[far][0])
+
+
+def _shorten(significands: np.ndarray, bits: int) -> np.ndarray:
+    return np.asarray(np.rint(significands * 2.0**bits) / 2.0**bits)
 
 
 _HEADROOM = {"A": 2, "B": 0}
