@@ -41,8 +41,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             dimensions, and are not defined for packed operands. With `separate_c`, the result may lie apart from
             C, in a trailing argument `D`, which is the address of C otherwise. With `groups`, a launch computes all
             groups: rows `offsets[g]` to `offsets[g + 1]` of A and C belong to group g, which has a B of its own. M
-            is then the number of all rows, and the macro `GROUPS` is 1; `offsets` is a trailing `const int*`,
-            a null pointer for one product.
+            is then the number of all rows, and the macro `GROUPS` is 1. It is not defined for one product, for
+            which the trailing `const int* offsets` is a null pointer.
         file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has this key.
             The compiler gets the file unchanged, with only the macros of `define`.
         define: Macros for the code of `file`, such as `BLOCK: BM` or `T: float`. The value is an expression, or

@@ -287,13 +287,17 @@ def list_declared_forms(variant: Variant, precision_name: str) -> list[list[Prob
 
 
 def _list_chains(variant: Variant, precision: Precision) -> list[tuple[str, ...]]:
-    """List epilogues that together have every step that a variant can fuse, with one activation each."""
+    """List epilogues of the steps that a variant can fuse: all of them with one activation each, and then in parts.
+
+    An activation may be asked for alone, and the others without one.
+    """
     known = [name for name in variant.list_fused(precision) if name in EPILOGUE_STEPS]
     fused = [name for name in known if EPILOGUE_STEPS[name].keeps_integers or not precision.is_exact]
     activations = [name for name in fused if EPILOGUE_STEPS[name].is_activation]
     chains = [tuple(name for name in fused if name == chosen or name not in activations)
               for chosen in activations or [""]]  # fmt: skip
-    return [chain for chain in chains if chain]
+    parts = [(chosen,) for chosen in activations] + [tuple(name for name in fused if name not in activations)]
+    return [chain for chain in dict.fromkeys(chains + parts) if chain]
 
 
 def change_each_parameter(variant: Variant) -> list[Config]:

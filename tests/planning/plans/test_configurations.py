@@ -94,3 +94,17 @@ def test_what_precisions_with_scales_cannot_have_is_not_among_the_declared_forms
     assert list_sizes("f32") == {(3, False), (1, True), (1, False)}
     assert list_sizes("e4m3_rows") == {(1, False)}
     assert configurations.list_kinds(variant, "e4m3_rows") == ["one", "padded"]
+
+
+@pytest.mark.parametrize(
+    ("epilogue", "chains"),
+    [
+        (["bias", "relu"], [("bias", "relu"), ("relu",), ("bias",)]),
+        (["bias", "relu", "gelu"], [("bias", "relu"), ("bias", "gelu"), ("relu",), ("gelu",), ("bias",)]),
+        (["relu"], [("relu",)]),
+        (["bias"], [("bias",)]),
+    ],
+)
+def test_an_epilogue_is_also_verified_in_the_parts_that_one_may_ask_for(make_variant, epilogue, chains):
+    forms = configurations.list_declared_forms(make_variant(epilogue=tuple(epilogue)), "f32")
+    assert [form[0].epilogue for form in forms] == chains
