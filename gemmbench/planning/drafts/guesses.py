@@ -76,8 +76,25 @@ def guess_arguments(function: Function, types: Mapping[str, str]) -> list[Guess]
     """Return the items of `args`, one for each parameter. `types` are the values of the template's types."""
     parameters = [replace(each, type=types.get(each.type, each.type)) for each in function.parameters]
     guesses = [_guess_argument(each) for each in parameters]
-    guesses = _guess_only_size(parameters, guesses)
+    guesses = _guess_written_operand(parameters, _guess_only_size(parameters, guesses))
     return _guess_unnamed_operands(parameters, _guess_scales_and_groups(parameters, guesses, function.body))
+
+
+def _guess_written_operand(parameters: Sequence[Parameter], guesses: list[Guess]) -> list[Guess]:
+    """Guess that the only operand that is not constant is C, and that another with its name's role is not it."""
+    operands = [index for index, each in enumerate(parameters) if each.pointer and guesses[index].text in "ABC"]
+    written = [index for index in operands if not parameters[index].const]
+    if len(written) != 1 or guesses[written[0]].text == "C" or not guesses[written[0]].doubt:
+        return guesses
+    taken = {"C", *(guesses[index].text for index in operands if not guesses[index].doubt)}
+    for index in operands:
+        role = "C" if index == written[0] else guesses[index].text
+        if index != written[0] and role in taken and guesses[index].doubt:
+            role = next((name for name in "AB" if name not in taken), role)
+        if role != guesses[index].text:
+            guesses[index] = Guess(role, f"is {_describe(parameters[index])} {role}?")
+        taken.add(role)
+    return guesses
 
 
 def _guess_scales_and_groups(parameters: Sequence[Parameter], guesses: Sequence[Guess], body: str) -> list[Guess]:
@@ -85,8 +102,10 @@ def _guess_scales_and_groups(parameters: Sequence[Parameter], guesses: Sequence[
     is_scaled = any(each.pointer and resolve_precision(each.type) == "e4m3" for each in parameters)
     is_grouped = any(_takes_offsets(each, body) for each in parameters)
     found = list[Guess]()
+    roles = zip((each.name for each in parameters), (guess.text for guess in guesses), strict=True)
+    factors = {name: role for name, role in roles if role in ("A", "B")}
     for each, guess in zip(parameters, guesses, strict=True):
-        name, scale = _normalise(each.name), name_scale(each.name) if is_scaled else ""
+        name, scale = _normalise(each.name), _name_scale_of(each.name, factors) if is_scaled else ""
         if _takes_offsets(each, body):
             guess = Guess(OFFSETS)
         elif each.pointer and each.type == "float" and scale:
@@ -95,6 +114,15 @@ def _guess_scales_and_groups(parameters: Sequence[Parameter], guesses: Sequence[
             guess = _convert(each, Guess("groups"))
         found.append(guess)
     return found
+
+
+def _name_scale_of(name: str, factors: Mapping[str, str]) -> str:
+    """Return `scale_a` or `scale_b` if a name means that, also after the names of A and B; "" otherwise."""
+    for factor, operand in factors.items():
+        plain = re.escape(factor)
+        if re.fullmatch(rf"{plain}_?(?:scales?|sf)|(?:scales?|sf)_?{plain}", name, re.IGNORECASE):
+            return f"scale_{operand.lower()}"
+    return name_scale(name)
 
 
 def _takes_offsets(parameter: Parameter, body: str) -> bool:

@@ -45,6 +45,12 @@ def test_usual_names_are_known(parameters, arguments):
         ("const float* p1, const float* p2, float* p3", "A B C", 3),
         ("float* p1, const float* p2, const float* p3", "C A B", 3),
         ("const float* x, const float* w, float* y, const int* offsets", "A B C offsets", 3),
+        ("const float* A, const float* x, float* y, int M, int K", "A B C M K", 2),
+        (
+            "const __nv_fp8_e4m3* x, const __nv_fp8_e4m3* w, half* y, const float* x_scale, const float* scales_w, int ld",
+            "A B C scale_a scale_b 0",
+            4,
+        ),
         ("float* A, float* B, float* C, int n", "A B C N", 1),
         ("float* A, float* B, float* C, float* other, int flag, float factor", "A B C null 0 0.0", 3),
         ("float* A, float* B, float* C, const CUtensorMap map", "A B C 0", 1),
