@@ -47,7 +47,7 @@ def test_usual_names_are_known(parameters, arguments):
         ("const float* x, const float* w, float* y, const int* offsets", "A B C offsets", 3),
         ("const float* A, const float* x, float* y, int M, int K", "A B C M K", 2),
         (
-            "const __nv_fp8_e4m3* x, const __nv_fp8_e4m3* w, half* y, const float* x_scale, const float* scales_w, int ld",
+            "const E* x, const E* w, half* y, const float* x_scale, const float* scales_w, int l",
             "A B C scale_a scale_b 0",
             4,
         ),
@@ -59,5 +59,5 @@ def test_usual_names_are_known(parameters, arguments):
     ],
 )
 def test_a_guess_has_a_doubt(parameters, arguments, doubts):
-    assert texts(parameters) == arguments
-    assert sum(bool(each.doubt) for each in guess(parameters)) == doubts
+    assert texts(parameters, E="__nv_fp8_e4m3") == arguments
+    assert sum(bool(each.doubt) for each in guess(parameters, E="__nv_fp8_e4m3")) == doubts
