@@ -44,7 +44,7 @@ from gemmbench.session.saved_runs import (
     refuse_renamed,
     suggest_saved,
 )
-from gemmbench.session.sweep_runs import plan_request
+from gemmbench.session.sweep_runs import announce_unused_kernels, plan_request
 
 NAME = "check"
 """The name of the sweep, which also appears in the name of its results file."""
@@ -299,6 +299,7 @@ def _check_revision(
     catalog = open_catalog(request.selection.kernels)
     _refuse_libraries(request.selection.variants, catalog)
     planned = plan_request(request, machine)
+    announce_unused_kernels(planned, request, reporter)
     pairs = _plan_pairs(planned, revision, past, catalog, machine)
     chains = [chain for group in pairs.groups for chain in group]
     announce_run_on_cpu(machine, chains, planned.sweep.policy, "", request.limits, reporter)

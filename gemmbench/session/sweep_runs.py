@@ -7,6 +7,8 @@ from functools import partial
 
 from gemmbench.backends.devices import Machine
 from gemmbench.errors import DeviceError, GemmbenchError, UsageError
+from gemmbench.planning.files import printable
+from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, adapt_to_files, expand_sweep
@@ -14,7 +16,7 @@ from gemmbench.planning.sweeps.published_post import PostRow
 from gemmbench.planning.sweeps.run_request import OPTIONS, RunRequest
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.session.awkward_checks import check_elsewhere
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import (
     SILENT,
@@ -109,11 +111,25 @@ def plan_request(
     is_explicit = selection.baseline is not None
     planned = expand_sweep(sweep, is_explicit, catalog, devices, winners.find if winners else None)
     announce_split_batches(planned.plans, reporter)
+    announce_unused_kernels(planned, request, reporter)
     if winners and planned.expanded and winners.missing:
         reporter.message(
             f"--tuned: no winner is stored for {winners.describe_missing()}; using the default configuration"
         )
     return planned
+
+
+def announce_unused_kernels(planned: PlannedSweep, request: RunRequest, reporter: Reporter) -> None:
+    """Report that no kernel of the folder --kernels is measured, because none is named or in the config."""
+    folder = request.selection.kernels
+    if folder is None or request.selection.variants:
+        return
+    added = Catalog(list_kernel_folders(folder)[-1:]).names
+    if added and not {chain.variant.name for chain in planned.chains}.intersection(added):
+        reporter.message(
+            f"--kernels {printable(folder)}: the config {request.config} has none of its kernels, so none is measured; "
+            f"name those to measure, such as {min(added)}"
+        )
 
 
 def choose_transfers(

@@ -251,6 +251,12 @@ def test_a_revision_is_measured_in_the_same_rounds(past, history, checked):
     assert len({(record.batch, record.batch_key) for record in records}) == 1
 
 
+def test_a_folder_none_of_whose_kernels_is_measured_is_reported(past):
+    unused = "the config quick has none of its kernels, so none is measured; name those to measure, such as mine\n"
+    assert unused in past().err
+    assert unused not in past("mine").err
+
+
 def test_a_kernel_slower_than_its_past_fails(past):
     said = past("mine", mine=2.1e-3)
     assert said.code == 1 and "takes 5 % longer" in said.out.splitlines()[-1]
