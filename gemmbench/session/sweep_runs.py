@@ -63,12 +63,13 @@ def _check_rivals(planned: PlannedSweep, reporter: Reporter) -> None:
     reasons = {chain.variant.name: chain.reason for chain in planned.chains}
     missing = [name for name in sweep.rivals if name in reasons and name not in able]
     others = [name for name in sweep.rivals if name in able]
-    if missing and len(others) == 1:
+    if missing and len(others) <= 1:
         library = sweep.baseline
-        hint = f"; try gemmbench compare {others[0]} {library}" if library in able and library not in others else ""
-        raise DeviceError(
-            f"{missing[0]} cannot run, so it is not compared with {others[0]}: {reasons[missing[0]]}{hint}"
-        )
+        hint = "gemmbench list --here lists those that can"
+        if others and library in able and library not in others:
+            hint = f"try gemmbench compare {others[0]} {library}"
+        compared = f"compared with {others[0]}" if others else "compared"
+        raise DeviceError(f"{missing[0]} cannot run, so it is not {compared}: {reasons[missing[0]]}; {hint}")
     for name in missing:
         reporter.message(f"{name} cannot run, so it is not compared: {reasons[name]}")
 

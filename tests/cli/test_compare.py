@@ -260,3 +260,9 @@ def test_a_named_variant_that_cannot_run_is_an_exit_code_of_its_own(gemmbench):
         done.code == 3
         and "cublas cannot run, so it is not compared with openblas: needs an NVIDIA GPU, but" in done.err
     )
+
+
+def test_a_comparison_of_kernels_that_cannot_run_ends_before_it_measures(refused):
+    said = refused("compare", "cublas", "cublaslt", "--device", "cpu", *FAST, code=3)
+    assert said.startswith("cublas cannot run, so it is not compared: needs an NVIDIA GPU, but this run has none; ")
+    assert said.endswith("gemmbench list --here lists those that can")
