@@ -60,7 +60,7 @@ def test_what_cannot_be_picked_is_told_with_its_place(gemmbench, write_kernel):
 def test_inspect_has_a_row_for_every_kernel_that_is_launched(gemmbench):
     said = gemmbench("inspect", "dispatch", "--kernels", KERNELS, "--sizes", "16", "--arch", "90")
     rows = [line.split() for line in said.out.splitlines()[2:4]]
-    assert [row[:4] for row in rows] == [
-        ["16", "split_k:", "SPLITS=3", "parts"],
-        ["16", "split_k:", "SPLITS=3", "total"],
+    assert [row[:6] for row in rows] == [
+        ["16", "nn", "f32", "split_k:", "SPLITS=3", "parts"],
+        ["16", "nn", "f32", "split_k:", "SPLITS=3", "total"],
     ]

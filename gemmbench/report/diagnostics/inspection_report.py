@@ -12,7 +12,7 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 
-_LEFT, _FOLD = ("size", "kernel", "limit"), ("configuration",)
+_LEFT, _FOLD = ("problem", "kernel", "limit"), ("configuration",)
 _HIDE = (
     "stack bytes",
     "kernel",
@@ -26,7 +26,7 @@ _HIDE = (
 )
 
 _HEADINGS = (
-    *("size", "configuration", "kernel", "threads", "registers", "spilled bytes", "stack bytes", "static shared"),
+    *("problem", "configuration", "kernel", "threads", "registers", "spilled bytes", "stack bytes", "static shared"),
     *("dynamic shared", "blocks per SM", "warps per SM", "occupancy", "limit", "blocks", "waves"),
 )
 
@@ -68,7 +68,7 @@ class Inspection:
     def cells(self) -> dict[str, str]:
         """The cells of the table by heading."""
         build, cells = self.build, dict.fromkeys(_HEADINGS, "-")
-        cells |= {"size": self.plan.problem.size, "configuration": str(self.plan.config) or "-"}
+        cells |= {"problem": str(self.plan.problem), "configuration": str(self.plan.config) or "-"}
         cells["kernel"] = self.plan.symbols[-1] if self.plan.symbols else self.plan.variant.call.host
         facts = (build.registers, build.spills, build.stack, build.shared)
         names = ("registers", "spilled bytes", "stack bytes", "static shared")
