@@ -66,15 +66,20 @@ class JournalOptions:
 
 
 class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
-    """A share, written as 3% or 0.03."""
+    """A share from 0 to `most`, written as 3% or 0.03."""
 
     name = "share"
+
+    def __init__(self, most: float = 1.0):
+        self.most = most
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the share as a number."""
         share = parse_share(str(value))
         if math.isnan(share):
             self.fail(f"'{value}' is not a share; write 3% or 0.03", param, ctx)
+        if share > self.most:
+            self.fail(f"'{value}' is too large; give at most {self.most:.0%}", param, ctx)
         return share
 
 

@@ -23,7 +23,7 @@ from gemmbench.cli.options import (
     option,
 )
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
-from gemmbench.cli.run_options import FleetOptions, JournalOptions
+from gemmbench.cli.run_options import FleetOptions, JournalOptions, Share
 from gemmbench.cli.run_outputs import announce_results, complete_options, finish_run, refuse_incomplete_file
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.search_space import choose_strategy, parse_budget
@@ -87,9 +87,9 @@ class TuneOptions:
     )
     hold_out: float = option(
         "--hold-out",
-        type=click.FloatRange(0, 0.9),
+        type=Share(0.9),
         metavar="SHARE",
-        default=0.2,
+        default="20%",
         show_default=True,
         heading=MEASURING,
         help="The share of the problems that test the rows or constants of a `pick` and are not used to choose them.",
