@@ -247,7 +247,8 @@ def choose_profiled(option: str, purpose: str) -> DeviceChoice:
     """
     choice = choose_device(option)
     if not find_entry(choice.primary).profilers:
-        why = choice.note.partition(": ")[2].rpartition("; ")[0] or f"--device {option} is not a GPU"
+        missing = choice.note.partition(": ")[2].rpartition("; ")[0]
+        why = f"{missing}; gemmbench doctor --quick says more" if missing else f"--device {option} is not a GPU"
         raise DeviceError(f"{purpose} needs an NVIDIA GPU: {why}")
     return choice
 

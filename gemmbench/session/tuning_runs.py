@@ -264,7 +264,10 @@ def tune_kernels(
     for variant in () if dispatching else map(catalog.get, selection.variants):
         if not variant.params:
             name = variant.name
-            raise UsageError(f"{name} has no parameters, so there is nothing to tune; gemmbench run {name} measures it")
+            raise UsageError(
+                f"{name} has no parameters, so there is nothing to tune; list some under `params` in its manifest, or "
+                f"measure it: gemmbench run {name}"
+            )
     planned = _plan_tuning(request, how.goal, catalog, machine, dispatching)
     names = tuple(dict.fromkeys(selection.variants))
     tasks = plan_tasks(planned, names, machine, all_needed=dispatching is None)

@@ -165,7 +165,7 @@ def test_what_cannot_be_searched_ends_with_2(tune, tmp_path, arguments, message)
     ("words", "message", "code"),
     [
         ("--device fake", "tune needs a kernel: gemmbench tune ", 2),
-        ("cublas --device fake", "cublas has no parameters, so there is nothing to tune; gemmbench run cublas meas", 2),
+        ("cublas --device fake", "cublas has no parameters, so there is nothing to tune; list some under `params`", 2),
         ("sgemm_tma --device cpu --sizes 64", "sgemm_tma at 64 nn f32: no configuration can run here: needs a GPU", 3),
     ],
 )
@@ -220,7 +220,7 @@ def dispatch(tune, gemmbench, script, write_kernel):
 def test_a_dispatch_table_is_shown_and_nothing_is_written_without_being_asked(dispatch):
     run, path = dispatch
     before = path.read_text()
-    said = run("--hold-out", "0.4")
+    said = run("--hold-out", "40%")
     assert said.code == 0 and path.read_text() == before
     assert "best: rows of its pick" in said.out and "large: Q=2" in said.out
     assert "At 2 problems held out, the picked row takes 0 % longer than the best on average" in said.out
