@@ -64,7 +64,7 @@ class CheckOptions:
     )
     margin: float = margin_option("3%", "How much longer a row may take.")
     fail_on: tuple[str, ...] = fail_on_option(
-        "inconclusive: exit with 4 if a verdict is inconclusive; slower always exits with 1."
+        "inconclusive: exit with 4 if a verdict is inconclusive. A slower kernel always exits with 1."
     )
     force: bool = force_option()
     config: str = config_option("quick", "Config for the check against a git revision.")
@@ -105,8 +105,12 @@ def check(request: RunRequest, options: CheckOptions) -> int:
     Options of the sweep, such as --sizes, are for a revision; a saved run is repeated as it was.
 
     A row passes if the whole 95 % interval of its slowdown lies below the margin and is a regression
-    if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 nothing to
-    check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on inconclusive.
+    if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 bad input, or
+    nothing to check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on
+    inconclusive. The rows of both sides are written to --out, as a results file and as CSV.
+
+    Without KERNELs, all of a saved run are measured, or against a revision those of the config. A kernel of
+    --kernels that neither has is measured only if it is named.
 
     With --accesses nothing is timed: what each load and store asks of memory on a GPU is counted on
     this CPU for both, and a line that asks for more fails, by however little. Without KERNELs it

@@ -91,7 +91,8 @@ class InspectOptions:
 def inspect(request: RunRequest, options: InspectOptions) -> int:
     """Show registers, occupancy and machine code of KERNEL.
 
-    Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
+    Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. The default size
+    is 4096, and the default precision and layout are the first that the kernel declares. With
     --sass-mix, exits with 1 if a loop breaks a limit that the manifest sets under `sass`.
 
     With --accesses, blocks of the kernel run on this CPU instead, and what each load and store costs

@@ -56,7 +56,8 @@ def profile(request: RunRequest, options: ProfileOptions) -> int:
 
     Names what bounds the kernel, and shows how busy the FMA and tensor pipes, issue slots, DRAM,
     L2, L1 and shared memory are, bank conflicts, occupancy and stalls. Clocks stay as they are;
-    ncu empties the caches before each of its passes.
+    ncu empties the caches before each of its passes. Name one precision, one layout and one value per
+    parameter; the default is the first of each that the kernel declares.
     """
     launch = options.launch
     machine = find_gpu(launch.where.device, "profile")

@@ -145,7 +145,7 @@ class TimeLimits:
     launch: float | None = _limit_option(
         "--launch-limit", None, "Time limit for one launch.  [default: 60; on the CPU 5, and more for large problems]"
     )
-    sweep: float = _limit_option("--sweep-limit", math.inf, "Time limit for the whole run.")
+    sweep: float = _limit_option("--sweep-limit", math.inf, "Time limit for the whole run.  [default: none]")
     long: bool = option(
         "--yes",
         False,
@@ -338,7 +338,7 @@ class Selection:
         text=_join_names,
         metavar="NAMES",
         heading=PROBLEM,
-        help=f"{_list_choices(PRECISIONS)}; separate several with commas.",
+        help=f"{_list_choices(PRECISIONS)}; separate several with commas.  [default: from the config or the kernel]",
         in_python='a name or several, such as "f32" or ["f32", "bf16"].',
     )
     layouts: tuple[str, ...] = option(
@@ -348,7 +348,7 @@ class Selection:
         text=_join_names,
         metavar="NAMES",
         heading=PROBLEM,
-        help=f"{_list_choices(LAYOUTS)}; separate several with commas.",
+        help=f"{_list_choices(LAYOUTS)}; separate several with commas.  [default: from the config or the kernel]",
         in_python='a name or several, such as "nn" or ["nn", "nt"].',
     )
     params: Params = option(
@@ -449,7 +449,7 @@ class Measuring:
         in_config="Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.",
     )
     seed: int | None = option(
-        "--seed", kind=int, usual=0, heading=PROBLEM, check=_check_seed, help=_SEED, in_config=_SEED
+        "--seed", kind=int, usual=0, heading=PROBLEM, check=_check_seed, help=f"{_SEED}  [default: 0]", in_config=_SEED
     )
     rounds: int | None = option(
         "--rounds",
