@@ -198,7 +198,8 @@ def _describe_check(record: Record) -> Iterator[str]:
     if not record.checked:
         yield "no: it did not get that far."
         return
-    yield f"the last check was '{record.check_rule}'."
+    passed = "every check passed; " if record.status == "ok" else ""
+    yield f"{passed}the last check was '{record.check_rule}'."
     if record.error is not None:
         unit = "sixteenths of the allowed rounding error" if record.network else "u (|alpha| |A| |B| + |beta| |C0|)"
         beyond = record.error > _ALLOWED_ERROR
