@@ -96,7 +96,10 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("diagnosis", "likely cause of a wrong result, in a few words", lambda row: row.record.diagnosis),
     *detail_columns.COLUMNS,
     Column(
-        "path", "file of the kernel; for a kernel of a revision, @ and the commit follow", lambda row: row.record.path
+        "path",
+        "file of the kernel, followed by @ and the commit for a kernel of a revision, and by (drafted manifest) if the "
+        "file has none",
+        lambda row: row.record.path,
     ),
     detail_columns.READS,
     *detail_columns.CARD,

@@ -142,6 +142,6 @@ IDENTITY: tuple[Column[AnyRow], ...] = (
         lambda row: row.record.row_name,
         left=True,
     ),
-    Column("config", "its parameters", lambda row: row.record.configuration),
+    Column("config", "its parameters, such as BM=64 BK=8; empty if it has none", lambda row: row.record.configuration),
     *(_ask_problem(column) for column in PROBLEM),
 )

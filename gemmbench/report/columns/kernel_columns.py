@@ -44,12 +44,13 @@ def _dimensions(sizes: list[int]) -> str:
 _RESULT: tuple[Column[Row], ...] = (
     Column(
         "phase",
-        "sweep; or final, the best configuration of a sweep, measured again in fresh rounds",
+        "sweep; or final: the best configuration of a sweep and the baseline, measured again in fresh rounds",
         lambda row: row.record.phase,
     ),
     Column(
         "status",
-        "ok, wrong, skipped, failed, timeout, out of memory, too good, unranked",
+        "ok; wrong; skipped (cannot run here); failed (does not compile, crashes or reports an error); timeout; out of "
+        "memory; too good (faster than possible); unranked (of a weaker class, or with --pdl)",
         lambda row: row.status,
         "status",
         _status,
@@ -114,7 +115,8 @@ _SPEEDS: tuple[Column[Row], ...] = (
     ),
     Column(
         "error_units",
-        "largest error in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff of the sums",
+        "largest error in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff of the sums; up to "
+        "16 are accepted",
         lambda row: row.record.error,
         "error (max. 16)",
         lambda row: number(row.record.error, 3) if row.record.checked else "-",
@@ -146,8 +148,8 @@ _METHOD: tuple[Column[Row], ...] = (
     ),
 )
 _BUILD: tuple[Column[Row], ...] = (
-    Column("grid", "blocks in x, y, z", lambda row: _dimensions(row.record.grid)),
-    Column("block", "threads per block in x, y, z", lambda row: _dimensions(row.record.block)),
+    Column("grid", "blocks in x, y and z, such as 8x8x1", lambda row: _dimensions(row.record.grid)),
+    Column("block", "threads per block in x, y and z", lambda row: _dimensions(row.record.block)),
     Column("registers", "registers per thread; -1: unknown", lambda row: row.record.registers),
     Column("spills", "spilled bytes, stores plus loads; -1: unknown", lambda row: row.record.spills),
     Column("shared_static", "static shared bytes per block; -1: unknown", lambda row: row.record.shared_static),

@@ -151,7 +151,8 @@ _METHOD: tuple[Column[TransferRow], ...] = (
     ),
     Column(
         "error_units",
-        "largest error in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff of the sums",
+        "largest error in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff of the sums; up to "
+        "16 are accepted",
         lambda row: row.record.error,
     ),
     Column("data", "contents of A and B", lambda row: row.record.data),
