@@ -59,8 +59,8 @@ class CheckedRow:
         caveat = self.row.environment.caveat
         margin, scope = format_share(self.margin), f"; {caveat}" if caveat else ""
         if self.verdict == INCONCLUSIVE:
-            noise = format_share((self.slowdown.high - self.slowdown.low) / 2)
-            return f"{name}: cannot decide: noise {noise}, margin {margin}{scope}"
+            low, high = format_share(self.slowdown.low), format_share(self.slowdown.high)
+            return f"{name}: cannot decide: 95 % interval {low} to {high}, margin {margin}{scope}"
         return f"{name} {format_change(self.slowdown)}, the margin is {margin}{scope}"
 
     def _explain_unknown(self) -> str:

@@ -57,7 +57,11 @@ def test_a_wide_interval_has_an_advice(row_of):
     check = Check("HEAD", 0.03, check_pairs([(reference, row)], 0.03), paired=True)
     assert report_check(check).footer[-1].startswith("Inconclusive: measure longer")
     (line,) = list_annotations(check)
-    assert line.startswith("::warning ") and "cannot decide: noise " in line and line.endswith(" %25, margin 3 %25")
+    assert (
+        line.startswith("::warning ")
+        and "cannot decide: 95 %25 interval " in line
+        and line.endswith(" %25, margin 3 %25")
+    )
     saved = Check("main", 0.03, check.rows)  # which is repeated as it was measured
     assert report_check(saved).footer[-1].startswith("Inconclusive: save a longer run with run --save")
     assert "Inconclusive" not in str(report_check(Check("HEAD", 0.03, check_pairs([(row, row)], 0.03))).footer)
