@@ -77,7 +77,9 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
     others = f"; other kernels: {listed}" if listed and not symbol else ""
     reporter.message(f"  keep it: {keep} --symbol {shlex.quote(found.kernel)} --try{others}")
     if found.attempts:
-        reporter.message(f"  it is not correct with the usual {found.attempts[0].summary.partition(';')[0]}")
+        reporter.message(
+            f"  it is not correct with {found.attempts[0].summary.partition(';')[0]}, which was tried first"
+        )
     variant = read_drafted(path, found.text, text)
     questions = (f"  {question_columns(variant, operand)}" for operand in found.by_columns)
     for line in (*_describe_broken_guards(found, variant), *questions):

@@ -601,6 +601,7 @@ def test_the_precision_follows_from_the_types_of_a_b_and_c(verify, types, precis
         body = body.replace(name, kind)
     said = verify(body, "--no-watch", "--sizes", "33x65x40")
     assert said.code == 0 and "found the arguments of mm by trying" in said.err, said.err
+    assert f"; {precision}\n" in said.err
     wrong = verify(body.replace("k < K", "k < K - 1"), "--no-watch", "--sizes", "33x65x40")
     assert wrong.code != 0 and f"nn {precision}" in wrong.out + wrong.err, wrong.err
 
@@ -680,7 +681,7 @@ def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmben
     fixed = fixed.replace(">= m", ">= 80").replace(">= n", ">= 64").replace("< k", "< 96")
     (folder / "mine.cu").write_text(fixed)
     said = gemmbench("verify", "./mine.cu", "--device", "cpu")
-    assert said.code == 0 and "A, B and C by columns; needs M == 80 and N == 64 and K == 96" in said.err, (
+    assert said.code == 0 and "A, B and C by columns; f64; needs M == 80 and N == 64 and K == 96" in said.err, (
         said.out + said.err
     )
     assert "reads A by columns" not in said.err  # as all are

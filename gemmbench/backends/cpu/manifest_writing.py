@@ -222,13 +222,15 @@ def describe_launch(reading: KernelReading, found: Found) -> list[str]:
 
 
 def summarise(reading: KernelReading, found: Found) -> str:
-    """Summarise arguments, grid, block and requirements in one line."""
+    """Summarise arguments, grid, block and requirements, and a precision other than f32, in one line."""
     needs = [text.removeprefix("  - ") for text in _write_requirements(reading, found)[1:]]
     macros = ", ".join(f"{name} = {value}" for name, value in reading.file.macros.items())
     parts = [f"with {macros}"] if macros else []
     parts += [f"template <{', '.join(reading.template.texts)}>"] if reading.template.texts else []
     parts += describe_launch(reading, found)
     parts += [] if found.storage == ("nn", "row") else [_describe_storage(found.storage)]
+    precision = find_precision(reading, found)
+    parts += [precision] if precision != "f32" else []
     parts += [f"needs {' and '.join(needs)}"] if needs else []
     return "; ".join(parts)
 
