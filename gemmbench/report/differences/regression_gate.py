@@ -53,7 +53,7 @@ class CheckedRow:
         """The verdict in one sentence."""
         name = name_row(self.row)
         if self.verdict == BROKEN:
-            return f"{name} is {self.row.status}: {self.row.record.reason}"
+            return f"{name}: {self.row.status}: {self.row.record.reason}"
         if not self.slowdown.known:
             return f"{name} cannot be judged: {self._explain_unknown()}"
         caveat = self.row.environment.caveat
@@ -69,7 +69,9 @@ class CheckedRow:
                 return f"{label} is {row.status}"
         baseline = self.row.environment.baseline
         few = not (self.row.time.known and self.reference.time.known)
-        return "too few rounds for an interval" if few else f"no ratio to {baseline or 'a baseline'} in both runs"
+        if few:
+            return "too few rounds for an interval, which needs 4"
+        return f"no ratio to {baseline or 'a baseline'} in both runs"
 
 
 def format_change(slowdown: Interval) -> str:

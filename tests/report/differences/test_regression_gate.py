@@ -74,10 +74,10 @@ def test_a_wrong_row_is_broken_and_a_wrong_reference_or_too_few_rounds_say_nothi
     wrong, right = row_of(status="wrong", reason="C[0][0]"), row_of()
     (few,) = compare(paired("tiled", MS)).rows
     broken, unknown, short = check_pairs([(right, wrong), (wrong, right), (few, few)], 0.03)
-    assert broken.verdict == "broken" and broken.reason == "tiled at 64 nn f32 is wrong: C[0][0]"
+    assert broken.verdict == "broken" and broken.reason == "tiled at 64 nn f32: wrong: C[0][0]"
     assert unknown.verdict == "inconclusive" and unknown.reason.endswith("cannot be judged: the reference is wrong")
     assert short.verdict == "inconclusive"
-    assert short.reason.endswith("cannot be judged: too few rounds for an interval")
+    assert short.reason.endswith("cannot be judged: too few rounds for an interval, which needs 4")
 
 
 @pytest.fixture
