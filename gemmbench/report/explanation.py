@@ -22,7 +22,7 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.flags import MEANINGS, find_flags
 from gemmbench.report.row import MEMORY, UNRANKED, Row
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.text import count_noun, number, number_within, percent, with_interval
+from gemmbench.report.text import count_noun, number, percent, with_interval
 
 
 def _describe_load(row: Row) -> Iterator[str]:
@@ -228,18 +228,18 @@ def _describe_time(row: Row) -> Iterator[str]:
     speed = caveat or f"{number(row.gflops)} GFLOPS"
     yield f"{number(time.value * 1e3)} ms per launch{interval}, {speed}."
     if not caveat and not math.isnan(row.percent_of_baseline.value) and row.record.variant != baseline:
-        yield f"{with_interval(row.percent_of_baseline)} % of {baseline}, paired by rounds{_describe_clock_share(row)}."
+        yield f"{with_interval(row.percent_of_baseline)} % of {baseline}, paired by rounds{_compare_clock(row)}."
     least, low, high = stats.quartiles(samples)
     yield f"Fastest round {number(least * 1e3)} ms, quartiles {number(low * 1e3)} and {number(high * 1e3)},"
     yield f"{count_noun(stats.count_outliers(samples), 'outlier')} (kept)."
 
 
-def _describe_clock_share(row: Row) -> str:
-    """Return text such as `: of the 17.1 %, -0.2 % is clock`; "" if a clock is unknown."""
+def _compare_clock(row: Row) -> str:
+    """Return text such as `, at a clock 0.20 % lower`; "" if a clock is unknown."""
     if math.isnan(row.clock_ratio):
         return ""
-    difference = number_within(row.percent_of_baseline.value - 100, row.percent_of_baseline, 3)
-    return f": of the {difference} %, {100 * (row.clock_ratio - 1):+.2f} % is clock"
+    percent = 100 * (row.clock_ratio - 1)
+    return f", at a clock {abs(percent):.2f} % {'lower' if percent < 0 else 'higher'}"
 
 
 def _describe_method(row: Row) -> Iterator[str]:
