@@ -107,21 +107,23 @@ def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
         )
     if (share := spread(record.clocks_hz)) > _MOST_CLOCK_SPREAD:
         low, high = min(record.clocks_hz) / 1e9, max(record.clocks_hz) / 1e9
-        yield "C", f"the SM clock ranged from {low:.3f} to {high:.3f} GHz, {100 * share:.1f} % of its median"
+        ranged = f"the SM clock ranged from {low:.3f} to {high:.3f} GHz, {100 * share:.1f} % of its median"
+        yield "C", f"{ranged}; nvidia-smi -lgc locks it"
     slowing = [name for name in telemetry.slowed_by if name in _SLOWING] if telemetry else []
     if slowing:
-        yield "T", f"the clock was held down by {' and '.join(slowing)}"
+        yield "T", f"the clock was held down by {' and '.join(slowing)}; let the GPU cool down, or lock a lower clock"
     if telemetry and telemetry.other_processes:
-        yield "O", f"NVML counted {telemetry.other_processes}"
+        yield "O", f"NVML counted {telemetry.other_processes}; nvidia-smi lists them"
 
 
 def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     record, time = row.record, row.time
     if not time.known:
         rounds = count_noun(len(record.samples), "round")
-        yield "F", f"{rounds}; an interval needs {stats.MIN_BLOCKS} blocks of at least 2 rounds"
+        yield "F", f"{rounds}; an interval needs {stats.MIN_BLOCKS} blocks of at least 2 rounds (--rounds, --max-time)"
     elif (share := _time_spread(row)) > (_MOST_TIME_SPREAD if _is_on_gpu(row) else _MOST_TIME_SPREAD_ON_CPU):
-        yield "N", f"the 95 % interval of the time spans {100 * share:.1f} % of it"
+        wide = f"the 95 % interval of the time spans {100 * share:.1f} % of it"
+        yield "N", f"{wide}; end other programs, or measure longer (--rounds, --max-time)"
     modes = stats.find_modes(record.samples)
     if modes and modes[1] - modes[0] > _LEAST_GAP * time.value:
         texts = [f"{1e3 * seconds:.4g}" for seconds in modes]

@@ -83,9 +83,9 @@ def test_a_row_with_an_ungated_window_is_marked_unless_that_was_asked_for(row, e
 def test_each_letter_gives_its_numbers(row):
     telemetry = Telemetry(slowed_by=["power cap", "sync boost"], other_processes=2)
     assert find_flags(row(clocks_hz=[1.9e9, 1.98e9, 1.98e9], telemetry=telemetry)) == {
-        "C": "the SM clock ranged from 1.900 to 1.980 GHz, 4.0 % of its median",
-        "T": "the clock was held down by power cap",
-        "O": "NVML counted 2",
+        "C": "the SM clock ranged from 1.900 to 1.980 GHz, 4.0 % of its median; nvidia-smi -lgc locks it",
+        "T": "the clock was held down by power cap; let the GPU cool down, or lock a lower clock",
+        "O": "NVML counted 2; nvidia-smi lists them",
     }
     found = find_flags(row([2.00, 2.00, 2.02, 2.02, 2.02]))
     assert "some rounds take about 2.00 ms, others take about 2.02 ms" in found["B"]
