@@ -257,6 +257,21 @@ def test_a_folder_none_of_whose_kernels_is_measured_is_reported(past):
     assert unused not in past("mine").err
 
 
+def test_a_revision_of_another_checkout_is_not_the_past_of_a_folder(refused, write_kernel):
+    call = [
+        "check",
+        "mine",
+        "--kernels",
+        write_kernel("mine.cu").parent,
+        "--device",
+        "fake",
+        *FAST,
+        "--against",
+        "HEAD",
+    ]
+    assert "kernels is not in a readable git checkout" in refused(*call)
+
+
 def test_a_kernel_slower_than_its_past_fails(past):
     said = past("mine", mine=2.1e-3)
     assert said.code == 1 and "takes 5 % longer" in said.out.splitlines()[-1]

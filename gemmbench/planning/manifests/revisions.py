@@ -230,11 +230,12 @@ class RevisionKernels:
 def list_kernels_at(revision: str, folders: Sequence[Path]) -> RevisionKernels:
     """Return the kernels of a git revision in those folders that are in a git checkout.
 
-    Raises UsageError if there is no checkout or no such revision.
+    Raises UsageError if the last folder, that of the user, is in no checkout, or in one without the revision. (A
+    revision of this name in the checkout of another folder would be unrelated to it.)
     """
     with TemporaryDirectory() as home:
         trees, reasons = _extract_all(folders, revision, Path(home))
-        if not trees:
+        if not trees or trees[-1].folder != folders[-1]:
             raise UsageError(reasons[-1])
         return RevisionKernels(Catalog([tree.files for tree in trees]).names, trees[-1].commit)
 
