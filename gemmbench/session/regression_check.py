@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from gemmbench.backends.devices import Machine
@@ -297,7 +298,7 @@ def _check_revision(
     """Measure kernels and their earlier versions in the same rounds."""
     past = _find_revision(revision, request)
     catalog = open_catalog(request.selection.kernels)
-    _refuse_libraries(request.selection.variants, catalog)
+    _refuse_pastless(request.selection.variants, catalog)
     planned = plan_request(request, machine)
     announce_unused_kernels(planned, request, reporter)
     pairs = _plan_pairs(planned, revision, past, catalog, machine)
@@ -317,8 +318,16 @@ def _check_revision(
 
 
 def _find_revision(revision: str, request: RunRequest) -> RevisionKernels:
+    """Find the kernels that the revision has, in the folders of kernels and at the paths that were named."""
+    named = request.selection.variants
+    paths = [name for name in named if is_path(name)]
+    folders = list_kernel_folders(request.selection.kernels) if len(paths) < len(named) or not named else []
     try:
-        return list_kernels_at(revision, list_kernel_folders(request.selection.kernels))
+        found = [list_kernels_at(revision, folders)] if folders else []
+        at_paths = {name: list_kernels_at(revision, [Path(name).parent]) for name in paths}
+        names = {name for kernels in found for name in kernels.names}
+        names |= {name for name, kernels in at_paths.items() if Path(name).stem in kernels.names}
+        return RevisionKernels(names, [*at_paths.values(), *found][-1].commit)
     except UsageError as fault:
         hint = suggest_saved(revision, request.destination.folder)
         raise UsageError(
@@ -326,8 +335,19 @@ def _find_revision(revision: str, request: RunRequest) -> RevisionKernels:
         ) from None
 
 
-def _refuse_libraries(names: Sequence[str], catalog: Catalog) -> None:
+def refuse_drafted(variant: Variant) -> None:
+    """Raise UsageError if a variant's file has no manifest."""
+    if variant.drafted:
+        raise UsageError(
+            f"{variant.name} has no manifest, which is needed to plan its earlier version; write one: gemmbench new "
+            f"NAME --from {variant.name}"
+        )
+
+
+def _refuse_pastless(names: Sequence[str], catalog: Catalog) -> None:
+    """Raise UsageError for a library, and for a file without a manifest."""
     for name in names:
+        refuse_drafted(catalog.get(name))
         if catalog.get(name).is_library:
             raise UsageError(
                 f"{name} is a library, which has no git revision; name kernels, or check against a saved run"

@@ -27,7 +27,7 @@ from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.report.differences.access_check import AccessCheck, FailedKernel, LineVerdict, judge_lines
 from gemmbench.session.access_counts import describe_counting_machine, explain_uncountable
 from gemmbench.session.machine import list_kernel_folders, open_catalog
-from gemmbench.session.regression_check import plan_past
+from gemmbench.session.regression_check import plan_past, refuse_drafted
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.single_kernel import plan_kernel
 
@@ -123,11 +123,7 @@ class _Checker:
                 raise
             self.failed.append(FailedKernel(name, fault.location, str(fault)))
             return
-        if variant.drafted:
-            raise UsageError(
-                f"{name} has no manifest, which is needed to plan its earlier version; write one: gemmbench new "
-                f"NAME --from {name}"
-            )
+        refuse_drafted(variant)
         if name not in self.past.names:
             self.new.append(name)
             return

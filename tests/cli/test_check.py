@@ -257,6 +257,25 @@ def test_a_folder_none_of_whose_kernels_is_measured_is_reported(past):
     assert unused not in past("mine").err
 
 
+def test_a_path_is_checked_against_its_past(gemmbench, on, history):
+    path = str(history / "mine.cu")
+    call = ["check", path, "--against", "HEAD", *FAST, "--device"]
+    assert "1 passed" in gemmbench(*call, on(**{f"HEAD:{path}": 2e-3, path: 2e-3})).out
+    assert gemmbench(*call, on(**{f"HEAD:{path}": 2e-3, path: 2.1e-3})).code == 1
+
+
+def test_a_file_without_a_manifest_has_no_past(refused, history):
+    (history / "bare.cu").write_text(
+        "__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {\n"
+        "    int i = blockIdx.y, j = blockIdx.x; float sum = 0;\n"
+        "    for (int k = 0; k < K; ++k) sum += A[i * K + k] * B[k * N + j];\n"
+        "    C[i * N + j] = sum;\n"
+        "}\n"
+    )
+    said = refused("check", str(history / "bare.cu"), "--against", "HEAD", "--device", "fake", *FAST)
+    assert "bare.cu has no manifest, which is needed to plan its earlier version; write one: gemmbench new" in said
+
+
 def test_a_revision_of_another_checkout_is_not_the_past_of_a_folder(refused, write_kernel):
     call = [
         "check",
