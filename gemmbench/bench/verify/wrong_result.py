@@ -204,8 +204,9 @@ def _spread(places: np.ndarray) -> np.ndarray:
 
 
 _MAP_ROWS, _MAP_COLUMNS = 16, 32
-_MOSTLY = 0.5
+_MOSTLY, _NEARLY_ALL = 0.5, 0.9
 _SMALLEST_TILE = 4
+_LEAST_STRIPES = 3
 ALL, COLUMNS, ROWS, _CORNER = "all", "columns", "rows", "rows and columns"
 TILES, STRIPES, SOME = "tiles", "stripes", "some"
 
@@ -294,24 +295,38 @@ def _find_tiles(wrong: WrongResult) -> WrongRegion | None:
 
 
 def _find_stripes(wrong: WrongResult) -> WrongRegion | None:
-    """Find wrong stripes: one row or column, several adjacent ones, or one in p."""
+    """Find wrong stripes: rows or columns that are mostly wrong, of which there are few or which have one distance."""
     columns = np.flatnonzero(wrong.mask.any(axis=0))
-    if wrong.exact:
-        lines = {"row": wrong.suspects, "column": columns}
-    elif wrong.mask[:, columns].mean() > _MOSTLY:
-        lines = {"column": columns}
-    else:
-        return None
-    for name, wrong_lines in lines.items():
-        steps = np.unique(np.diff(wrong_lines))
-        if len(wrong_lines) == (wrong.problem.M if name == "row" else wrong.problem.N) or len(steps) > 1:
-            continue
-        if not len(steps):
-            return WrongRegion(STRIPES, f"{name} {wrong_lines[0]}", plural=False)
-        if steps[0] > 1:
-            return WrongRegion(STRIPES, f"one {name} in {steps[0]}, from {wrong_lines[0]} on,", plural=False)
-        return WrongRegion(STRIPES, f"{name}s {wrong_lines[0]} to {wrong_lines[-1]}")
+    lines = {}
+    if wrong.exact and _are_mostly_wrong(wrong, wrong.mask[np.isin(wrong.rows, wrong.suspects)].mean(axis=1)):
+        lines["row"] = wrong.suspects, wrong.problem.M
+    has_all_rows = not wrong.exact or wrong.has_all_rows or len(wrong.suspects) > _MOSTLY * wrong.problem.M
+    if has_all_rows and _are_mostly_wrong(wrong, wrong.mask[:, columns].mean(axis=0)):
+        lines["column"] = columns, wrong.problem.N
+    for name, (numbers, size) in lines.items():
+        if len(numbers) < size and (region := _describe_stripes(name, numbers, size)):
+            return region
     return None
+
+
+def _are_mostly_wrong(wrong: WrongResult, shares: np.ndarray) -> bool:
+    """Return whether lines with these shares of wrong elements are wrong as a whole, but for what chance makes right.
+
+    Chance does not write elements.
+    """
+    return bool((shares > (_NEARLY_ALL if wrong.unwritten[wrong.mask].all() else _MOSTLY)).all())
+
+
+def _describe_stripes(name: str, numbers: np.ndarray, size: int) -> WrongRegion | None:
+    """Describe adjacent lines, one in p from some line to the end, which must be three or more, or two single lines."""
+    first, last, steps = numbers[0], numbers[-1], np.unique(np.diff(numbers))
+    if not len(steps):
+        return WrongRegion(STRIPES, f"{name} {first}", plural=False)
+    if len(steps) == 1 and steps[0] == 1:
+        return WrongRegion(STRIPES, f"{name}s {first} to {last}")
+    if len(steps) == 1 and len(numbers) >= _LEAST_STRIPES and last + steps[0] >= size:
+        return WrongRegion(STRIPES, f"one {name} in {steps[0]}, from {first} on,", plural=False)
+    return WrongRegion(STRIPES, f"{name}s {first} and {last}") if len(numbers) == 2 else None
 
 
 def _share_per_tile(mask: np.ndarray, height: int, width: int) -> np.ndarray:

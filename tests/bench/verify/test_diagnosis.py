@@ -158,6 +158,24 @@ def test_unwritten_elements_are_described_by_their_region(place, cause, words):
     assert words in check.message
 
 
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (np.s_[19::4], "one row in 4, from 19 on"),
+        (np.s_[[19, 23]], "rows 19 and 23"),
+        (np.s_[19:31:4], ""),  # the last ones are right
+        (([19, 23], [3, 60]), ""),
+        (([5, 11, 17, 23, 29, 35, 41], [0, 9, 8, 2, 40, 51, 7]), ""),
+    ],
+)
+@pytest.mark.parametrize("value", [-99.0, np.nan])
+def test_a_pattern_of_lines_is_named_if_whole_lines_and_all_that_it_predicts_are_wrong(place, words, value):
+    case = Case()
+    case.right[place] = value
+    found = case.check(case.right).diagnosis
+    assert found.region == (words or "these elements")
+
+
 def test_rows_and_columns_at_the_edge_are_one_cause():
     case = Case()
     case.right[40:], case.right[:, 64:] = np.nan, np.nan
