@@ -455,7 +455,7 @@ def _explain_region(wrong: WrongResult, region: WrongRegion) -> tuple[str, str]:
         return f"edge {region.kind}", f"only {region.subject.rstrip(',')}: {region.advice}"
     if math.isfinite(wrong.error) and wrong.error < _LARGEST_ROUNDING and wrong.mask.mean() > 0.2:
         return LOWER_PRECISION, f"{_error(wrong)}: computed in a lower precision, or products are lost"
-    if region.kind in (regions.TILES, regions.STRIPES):
+    if region.kind in (regions.TILES, regions.STRIPES, regions.DIAGONAL):
         return f"some {region.kind}", f"only {region.subject.rstrip(',')}"
     return UNKNOWN, ""
 

@@ -164,7 +164,7 @@ def test_unwritten_elements_are_described_by_their_region(place, cause, words):
         (np.s_[19::4], "one row in 4, from 19 on"),
         (np.s_[[19, 23]], "rows 19 and 23"),
         (np.s_[19:31:4], ""),  # the last ones are right
-        (([19, 23], [3, 60]), ""),
+        (([19, 23], [3, 60]), "C[19][3] and C[23][60]"),
         (([5, 11, 17, 23, 29, 35, 41], [0, 9, 8, 2, 40, 51, 7]), ""),
     ],
 )
@@ -174,6 +174,28 @@ def test_a_pattern_of_lines_is_named_if_whole_lines_and_all_that_it_predicts_are
     case.right[place] = value
     found = case.check(case.right).diagnosis
     assert found.region == (words or "these elements")
+
+
+@pytest.mark.parametrize(
+    ("find", "words"),
+    [
+        (lambda i, j: i == j, "the diagonal"),
+        (lambda i, j: j - i == 9, "the diagonal from C[0][9] to C[44][53]"),
+        (lambda i, j: i + j == 30, "the diagonal from C[0][30] to C[30][0]"),
+        (lambda i, j: i > j, "the elements below the diagonal"),
+        (lambda i, j: i <= j, "the elements on and above the diagonal"),
+        (lambda i, j: (i == j) & (i % 3 == 0), "these elements"),
+        (lambda i, j: (j > i) & (i % 2 == 0), "these elements"),
+        (lambda i, j: (i >= 30) & (j < 20), "these elements"),
+    ],
+)
+@pytest.mark.parametrize("value", [-99.0, np.nan])
+def test_parts_of_rows_and_columns_are_not_called_rows_and_columns(way, find, words, value):
+    case = Case()
+    case.right[find(*np.indices(SHAPE[:2]))] = value
+    found = case.check(case.right).diagnosis
+    assert found.region == words or (words == "these elements" and "rows" not in found.region), found
+    assert found.words.startswith(words) or not np.isnan(value)
 
 
 def test_rows_and_columns_at_the_edge_are_one_cause():
