@@ -344,6 +344,8 @@ WATCHED = "watched: "
 OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
 LOWER_PRECISION, PRODUCT_NEVER_WRITTEN = "lower precision", "product never written"
 _MOSTLY_WRONG, _NEARLY_ALL = 0.5, 0.95
+_LEAST_SIGNS = 8
+"""The number of wrong and of right elements whose signs must show that a sign matters."""
 _LARGEST_ROUNDING = 1e5
 """The largest error attributed to rounding, in units of rounding.
 
@@ -373,8 +375,9 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
     """Find the most likely cause of a wrong result."""
     region = regions.find_wrong_region(wrong)
     with np.errstate(all="ignore"):  # a hypothesis may overflow 16 bits
-        found = _explain_contents(wrong, region)
-        recomputed = None if found else _explain_values(wrong, region)
+        recomputed = _explain_signs(wrong)
+        found = None if recomputed else _explain_contents(wrong, region)
+        recomputed = recomputed or (None if found else _explain_values(wrong, region))
         unknown = not (found or recomputed or wrong.problem.ld or wrong.problem.precision.scales)
         if unknown and (mistake := find_index_mistake(wrong)):
             return Diagnosis(INDEX + mistake.cause, f"as {mistake.words}", "", True, mistake.renamed, True)
@@ -434,6 +437,29 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
         if _is_everywhere(region) and (lost := _describe_lost_remainder(wrong.problem.K)):
             return ZEROS, f"{words}, as {lost}"
         return ZEROS, words + _advice(region)
+    return None
+
+
+def _explain_signs(wrong: WrongResult) -> tuple[str, str] | None:
+    """Test whether negative results or sums, and only these, are wrong: they became positive or 0."""
+    sample, alpha, beta = wrong.sample, wrong.alpha, wrong.beta
+    if not len(sample) or wrong.has_nan or not alpha:
+        return None
+    base = beta * wrong.operands["C"][wrong.rows].astype(np.float64) if beta else 0.0
+    sums, own = sample.terms.sum(axis=1), beta * sample.before if beta else np.zeros(len(sample))
+    for what, values, few, factor, added in (
+        ("results", wrong.want, alpha * sums + own, 1.0, 0 * own),
+        ("sums", (wrong.want - base) / alpha, sums, alpha, own),
+    ):
+        share = wrong.mask[(values < 0) & (wrong.mask | wrong.right)]
+        right = int((wrong.right & (values > 0)).sum())
+        if (wrong.mask & (values >= 0)).any() or min(len(share), right) < _LEAST_SIGNS:
+            continue
+        if share.mean() < (1 if wrong.exact else _NEARLY_ALL):
+            continue
+        for words, changed in (("positive", np.abs(few)), ("0", np.maximum(few, 0))):
+            if sample.matches(factor * changed + added).all():
+                return "sign lost", f"as if negative {what} became {words}"
     return None
 
 

@@ -108,17 +108,18 @@ class WrongResult:
         few = _spread(wrong)
         if len(wrong) and (not self.exact or find_wrong_region(self).kind == SOME):
             crossed = np.logical_and.outer(self.mask.any(axis=1), self.mask.any(axis=0))
-            few = np.concatenate([few, _spread(np.argwhere(crossed & self._right & is_known))])
+            few = np.concatenate([few, _spread(np.argwhere(crossed & self.right & is_known))])
         return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]], len(wrong) < _MANY)
 
     @property
     def right_sample(self) -> WrongSample:
         """At most 64 right elements, spread across C."""
-        few = _spread(np.argwhere(self._right))
+        few = _spread(np.argwhere(self.right))
         return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]])
 
     @property
-    def _right(self) -> np.ndarray:
+    def right(self) -> np.ndarray:
+        """R x N values that are true where `got` is known to be right."""
         return ~self.mask if self.known is None else ~self.mask & self.known
 
     def sample_lines(self, positions: np.ndarray, columns: np.ndarray) -> WrongSample:

@@ -136,6 +136,19 @@ def test_how_many_products_are_lost_and_from_where_is_reported(ks, words):
     assert words in case.check(case.of(without(case.a, ks), case.b)).message
 
 
+@pytest.mark.parametrize(("change", "words"), [(np.abs, "positive"), (lambda x: np.maximum(x, 0), "0")])
+@pytest.mark.parametrize(
+    ("alpha", "beta", "what"), [(2.0, 0.0, "results"), (2.0, -3.0, "sums"), (-2.0, 0.0, "sums"), (2.0, 3.0, "results")]
+)
+@pytest.mark.parametrize("shape", [SHAPE, (1, 257, 64)])
+def test_a_lost_sign_is_named_where_only_negative_values_are_wrong(shape, change, words, alpha, beta, what):
+    case = Case(shape, alpha=alpha, beta=beta)
+    made = change(case.right) if what == "results" else alpha * change(case.a @ case.b) + beta * case.c
+    assert case.check(made).diagnosis.words == f"as if negative {what} became {words}"
+    case.right[np.s_[:, 3:40]] = change(case.right)[np.s_[:, 3:40]]
+    assert "negative" not in case.check(case.right).message
+
+
 # Where the wrong elements are
 
 
