@@ -412,6 +412,18 @@ def test_an_operand_that_makes_no_difference_is_named(diagnose, unused):
     assert cause == "operand unused" and f"the result is the same with another {unused}" in reason
 
 
+def test_a_scale_that_other_data_do_not_confirm_is_no_cause(experiment, launch):
+    def read_elsewhere(self, at):
+        a, b, scale_a, scale_b = (self._view(at[name], name) for name in ("A", "B", "scale_a", "scale_b"))
+        moved = scale_a.reshape(-1)[1]
+        total = (a.astype("f4") @ b.astype("f4").T) * (moved * scale_b.reshape(-1))
+        self._view(at["C"], "C")[:] = self.alpha * total
+
+    launch(read_elsewhere)
+    (record,) = experiment("bad", problem=Problem(33, 17, 40, "nt", "e4m3_rows", alpha=1.5))
+    assert record.status == "wrong" and "scale" not in record.diagnosis, record.reason
+
+
 READS = "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
 ADDS = "the product is added to C although beta is 0; with beta 0 the old values of C must not be read"
 
