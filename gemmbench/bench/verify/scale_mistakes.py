@@ -67,7 +67,7 @@ class _Probe:
 
     @cached_property
     def sample(self) -> WrongSample:
-        """The wrong elements to explain. If some are NaN, two of each block of columns and of rows follow, NaN or not.
+        """The wrong elements to explain. If some are NaN, some of each block of columns and of rows follow, NaN or not.
 
         It is empty if rows and columns are NaN in part, because each has its own scales, or if they are very many.
         """

@@ -123,10 +123,14 @@ class WrongResult:
         return ~self.mask if self.known is None else ~self.mask & self.known
 
     def sample_lines(self, positions: np.ndarray, columns: np.ndarray) -> WrongSample:
-        """At most 64 wrong numbers, spread across C, and an element of each of these positions of rows and columns."""
+        """At most 64 wrong numbers, spread across C, and two elements of each of these positions of rows and columns.
+
+        The two are on both diagonals, so that what depends on the row differs from what depends on the column.
+        """
         row, column = np.arange(len(columns)) % len(self.rows), np.arange(len(positions)) % self.problem.N
         numbers = _spread(np.argwhere(self.mask & ~np.isnan(self.got)))
-        lines = [np.stack(pair, axis=1) for pair in ((row, columns), (positions, column))]
+        pairs = (row, columns), (-1 - row, columns), (positions, column), (positions, -1 - column)
+        lines = [np.stack(pair, axis=1) % self.mask.shape for pair in pairs]
         places = np.concatenate([numbers, *lines])
         return WrongSample(self, self.rows[places[:, 0]], places[:, 1], self.got[tuple(places.T)])
 

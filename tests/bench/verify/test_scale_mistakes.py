@@ -332,6 +332,15 @@ def test_exchanged_scales_are_named_where_they_are_read_outside_too(shape):
     assert made.check_exact(wrong).diagnosis.cause != "scales exchanged", "another NaN has another cause"
 
 
+def test_exchanged_scales_of_one_block_that_make_nan_of_rows_are_not_read_by_column():
+    problem = Problem(31, 61, 97, "nt", "e4m3_blocks")
+    made = make_reference(problem, "ints", 1, 2.0, 0.0)
+    of_rows = np.append(made.operands["scale_b"].reshape(-1), np.full(30, np.nan))
+    wrong = 2 * list_sums(problem, made.operands)[0] * of_rows[:, None] * made.operands["scale_a"].reshape(-1)[0]
+    check = made.check_exact(wrong.astype(problem.storage("C").numpy_type()))
+    assert check.diagnosis.cause == "scales exchanged", check.message
+
+
 def test_the_scales_of_blocks_that_are_read_one_for_each_column_are_named():
     problem = Problem(40, 70, 60, "nt", "e4m3_blocks")
     made = make_reference(problem, "ints", 1, 2.0, 0.0)
