@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gemmbench.bench.operands.operand_values import round_factor
+from gemmbench.bench.operands.products import view_scaled_factor
 from gemmbench.bench.verify import wrong_result as regions
 from gemmbench.bench.verify.index_mistakes import find_index_mistake
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongRegion, WrongResult, WrongSample
@@ -78,7 +79,7 @@ def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
     """Test whether a packed operand was read, or the result was stored, with rows and columns exchanged."""
     wrong = sample.wrong
     a, b = wrong.a, wrong.b
-    flipped_a, flipped_b = _read_transposed(a), _read_transposed(b)
+    flipped_a, flipped_b = _read_transposed(wrong, "A"), _read_transposed(wrong, "B")
     for x, y, names in ((flipped_a, b, "A"), (a, flipped_b, "B"), (flipped_a, flipped_b, "A and B")):
         if sample.matches(sample.apply_scalars(sample.products(x, y, sample.i, sample.j).sum(axis=1))).all():
             yield Explanation(f"transposed {names}", f"if {names} were read transposed")
@@ -90,12 +91,11 @@ def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
         yield Explanation("transposed C", "if C were stored transposed")
 
 
-def _read_transposed(matrix: np.ndarray) -> np.ndarray:
-    """Return the same packed numbers in the same shape, but read with rows and columns exchanged."""
-    rows, columns = matrix.shape
-    if matrix.flags.c_contiguous:
-        return np.asarray(matrix.reshape(-1).reshape(columns, rows).T)
-    return np.asarray(matrix.T.reshape(-1).reshape(rows, columns))
+def _read_transposed(wrong: WrongResult, name: str) -> np.ndarray:
+    """Return op(A) or op(B) of the same packed numbers, read with rows and columns exchanged, times the same scales."""
+    stored = wrong.operands[name]
+    flipped = np.ascontiguousarray(stored.reshape(-1).reshape(stored.shape[::-1]).T)
+    return np.asarray(view_scaled_factor(wrong.problem, {**wrong.operands, name: flipped}, name)[0])
 
 
 def _explain_by_lost_products(sample: WrongSample) -> Iterator[Explanation]:

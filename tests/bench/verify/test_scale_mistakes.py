@@ -341,6 +341,16 @@ def test_exchanged_scales_of_one_block_that_make_nan_of_rows_are_not_read_by_col
     assert check.diagnosis.cause == "scales exchanged", check.message
 
 
+@pytest.mark.parametrize("name", "AB")
+@pytest.mark.parametrize("problem", [BLOCKS, ROWS, TENSOR, Problem(64, 64, 64, "nt", "e4m3_rows")], ids=str)
+def test_a_factor_read_transposed_keeps_its_scales(problem, name):
+    made = make_reference(problem, "ints", 1, 2.0, 0.0)
+    stored = made.operands[name].astype(np.float64)
+    turned = {**made.operands, name: stored.reshape(stored.shape[::-1]).T}
+    check = made.check_exact(2 * compute(problem, turned))
+    assert check.diagnosis.cause == f"transposed {name}", check.message
+
+
 def test_the_scales_of_blocks_that_are_read_one_for_each_column_are_named():
     problem = Problem(40, 70, 60, "nt", "e4m3_blocks")
     made = make_reference(problem, "ints", 1, 2.0, 0.0)
