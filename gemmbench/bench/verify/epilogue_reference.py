@@ -258,10 +258,13 @@ def _list_scaled(finish: Finish, sums: np.ndarray, alpha: float, beta: float) ->
     for scalar, factor in (("alpha", alpha), ("beta", beta)):
         for several in [[name] for name in added] + [added] * (len(added) > 1) if factor not in (0, 1) else ():
             other = {name: factor * finish.find_operand(name) for name in several}
-            words = f"{scalar} multiplied {' and '.join(several)} too"
+            cause, words = f"{scalar} on {several[0]}", f"{scalar} multiplied {' and '.join(several)} too"
             if factor == 2 and len(several) == 1:
-                words = f"{scalar}, which is 2, multiplied {several[0]} too, or {several[0]} was added twice"
-            yield _Mistake(f"{scalar} on {several[0]}", words, finish.follow(names, sums, other))
+                cause, words = (
+                    f"{several[0]} twice",
+                    f"{several[0]} was added twice, or {scalar}, which is 2, multiplied it",
+                )
+            yield _Mistake(cause, words, finish.follow(names, sums, other))
 
 
 def _is_addend(name: str) -> bool:

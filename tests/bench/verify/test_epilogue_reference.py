@@ -84,7 +84,7 @@ def test_a_bias_that_is_read_at_the_row_of_all_groups_is_named():
 @pytest.mark.parametrize(
     ("alpha", "beta", "factors", "words"),
     [
-        (2.0, 0.0, {"bias": 2.0}, "alpha, which is 2, multiplied bias too, or bias was added twice"),
+        (2.0, 0.0, {"bias": 2.0}, "bias was added twice, or alpha, which is 2, multiplied it"),
         (2.0, 0.0, {"bias": 2.0, "residual": 2.0}, "alpha multiplied bias and residual too"),
         (1.0, 3.0, {"residual": 3.0}, "beta multiplied residual too"),
         (2.0, 0.0, {"bias": 0.0}, "bias was not applied (or beta, which is 0, multiplied it)"),
