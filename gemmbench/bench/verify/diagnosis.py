@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gemmbench.bench.operands.operand_values import round_factor
+from gemmbench.bench.operands.products import view_scaled_factor
 from gemmbench.bench.verify import wrong_result as regions
 from gemmbench.bench.verify.index_mistakes import find_index_mistake
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongRegion, WrongResult, WrongSample
@@ -78,7 +79,7 @@ def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
     """Test whether a packed operand was read, or the result was stored, with rows and columns exchanged."""
     wrong = sample.wrong
     a, b = wrong.a, wrong.b
-    flipped_a, flipped_b = _read_transposed(a), _read_transposed(b)
+    flipped_a, flipped_b = _read_transposed(wrong, "A"), _read_transposed(wrong, "B")
     for x, y, names in ((flipped_a, b, "A"), (a, flipped_b, "B"), (flipped_a, flipped_b, "A and B")):
         if sample.matches(sample.apply_scalars(sample.products(x, y, sample.i, sample.j).sum(axis=1))).all():
             yield Explanation(f"transposed {names}", f"if {names} were read transposed")
@@ -90,12 +91,11 @@ def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
         yield Explanation("transposed C", "if C were stored transposed")
 
 
-def _read_transposed(matrix: np.ndarray) -> np.ndarray:
-    """Return the same packed numbers in the same shape, but read with rows and columns exchanged."""
-    rows, columns = matrix.shape
-    if matrix.flags.c_contiguous:
-        return np.asarray(matrix.reshape(-1).reshape(columns, rows).T)
-    return np.asarray(matrix.T.reshape(-1).reshape(rows, columns))
+def _read_transposed(wrong: WrongResult, name: str) -> np.ndarray:
+    """Return op(A) or op(B) of the same packed numbers, read with rows and columns exchanged, times the same scales."""
+    stored = wrong.operands[name]
+    flipped = np.ascontiguousarray(stored.reshape(-1).reshape(stored.shape[::-1]).T)
+    return np.asarray(view_scaled_factor(wrong.problem, {**wrong.operands, name: flipped}, name)[0])
 
 
 def _explain_by_lost_products(sample: WrongSample) -> Iterator[Explanation]:
@@ -344,6 +344,8 @@ WATCHED = "watched: "
 OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
 LOWER_PRECISION, PRODUCT_NEVER_WRITTEN = "lower precision", "product never written"
 _MOSTLY_WRONG, _NEARLY_ALL = 0.5, 0.95
+_LEAST_SIGNS = 8
+"""The number of wrong and of right elements whose signs must show that a sign matters."""
 _LARGEST_ROUNDING = 1e5
 """The largest error attributed to rounding, in units of rounding.
 
@@ -373,8 +375,9 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
     """Find the most likely cause of a wrong result."""
     region = regions.find_wrong_region(wrong)
     with np.errstate(all="ignore"):  # a hypothesis may overflow 16 bits
-        found = _explain_contents(wrong, region)
-        recomputed = None if found else _explain_values(wrong, region)
+        recomputed = _explain_signs(wrong)
+        found = None if recomputed else _explain_contents(wrong, region)
+        recomputed = recomputed or (None if found else _explain_values(wrong, region))
         unknown = not (found or recomputed or wrong.problem.ld or wrong.problem.precision.scales)
         if unknown and (mistake := find_index_mistake(wrong)):
             return Diagnosis(INDEX + mistake.cause, f"as {mistake.words}", "", True, mistake.renamed, True)
@@ -437,6 +440,29 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
     return None
 
 
+def _explain_signs(wrong: WrongResult) -> tuple[str, str] | None:
+    """Test whether negative results or sums, and only these, are wrong: they became positive or 0."""
+    sample, alpha, beta = wrong.sample, wrong.alpha, wrong.beta
+    if not len(sample) or wrong.has_nan or not alpha:
+        return None
+    base = beta * wrong.operands["C"][wrong.rows].astype(np.float64) if beta else 0.0
+    sums, own = sample.terms.sum(axis=1), beta * sample.before if beta else np.zeros(len(sample))
+    for what, values, few, factor, added in (
+        ("results", wrong.want, alpha * sums + own, 1.0, 0 * own),
+        ("sums", (wrong.want - base) / alpha, sums, alpha, own),
+    ):
+        share = wrong.mask[(values < 0) & (wrong.mask | wrong.right)]
+        right = int((wrong.right & (values > 0)).sum())
+        if (wrong.mask & (values >= 0)).any() or min(len(share), right) < _LEAST_SIGNS:
+            continue
+        if share.mean() < (1 if wrong.exact else _NEARLY_ALL):
+            continue
+        for words, changed in (("positive", np.abs(few)), ("0", np.maximum(few, 0))):
+            if sample.matches(factor * changed + added).all():
+                return "sign lost", f"as if negative {what} became {words}"
+    return None
+
+
 def _explain_values(wrong: WrongResult, region: WrongRegion) -> tuple[str, str] | None:
     explanation = _find_explanation(wrong)
     if explanation is None:
@@ -455,7 +481,7 @@ def _explain_region(wrong: WrongResult, region: WrongRegion) -> tuple[str, str]:
         return f"edge {region.kind}", f"only {region.subject.rstrip(',')}: {region.advice}"
     if math.isfinite(wrong.error) and wrong.error < _LARGEST_ROUNDING and wrong.mask.mean() > 0.2:
         return LOWER_PRECISION, f"{_error(wrong)}: computed in a lower precision, or products are lost"
-    if region.kind in (regions.TILES, regions.STRIPES):
+    if region.kind in (regions.TILES, regions.STRIPES, regions.DIAGONAL):
         return f"some {region.kind}", f"only {region.subject.rstrip(',')}"
     return UNKNOWN, ""
 

@@ -8,6 +8,7 @@ a kernel has `approx`, they add that times |x| everywhere.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -144,10 +145,17 @@ class _Mistake:
 
 
 def explain_epilogue(
-    finish: Finish, sums: np.ndarray, got: np.ndarray, bound: np.ndarray, is_whole: bool
+    finish: Finish,
+    sums: np.ndarray,
+    got: np.ndarray,
+    bound: np.ndarray,
+    is_whole: bool,
+    alpha: float = 1.0,
+    beta: float = 0.0,
 ) -> Diagnosis | None:
     """The mistake in an epilogue that gives a wrong result (rows x N) from right `sums`; None if none does.
 
+    The sums are alpha op(A) op(B) + beta C0.
     The rows are those of all products (`is_whole`) or of all wrong ones. A mistake gives all of it, within the `bound`
     of the right result. The sums may be off by so much too.
     """
@@ -165,7 +173,7 @@ def explain_epilogue(
             slack = slack + ROUNDING_FACTOR * finish.unit * (np.abs(stored) + size)
         return np.asarray(np.abs(one - stored) <= slack)
 
-    for mistake in _list_mistakes(finish, sums):
+    for mistake in itertools.chain(_list_scaled(finish, sums, alpha, beta), _list_mistakes(finish, sums, not beta)):
         if mistake.is_of_all and not is_whole:
             continue
         if are_near(got, mistake.value).all() and not are_near(right, mistake.value).all():
@@ -243,7 +251,27 @@ def _write_power(value: float) -> str:
     return f"2^{exponent - 1}" if share == 0.5 else f"{value:g}"
 
 
-def _list_mistakes(finish: Finish, sums: np.ndarray) -> Iterator[_Mistake]:
+def _list_scaled(finish: Finish, sums: np.ndarray, alpha: float, beta: float) -> Iterator[_Mistake]:
+    """Mistakes in which alpha or beta multiplied more than its own term. With 2, an addend may also be added twice."""
+    names = finish.problem.epilogue
+    added = [name for name in names if _is_addend(name)]
+    for scalar, factor in (("alpha", alpha), ("beta", beta)):
+        for several in [[name] for name in added] + [added] * (len(added) > 1) if factor not in (0, 1) else ():
+            other = {name: factor * finish.find_operand(name) for name in several}
+            cause, words = f"{scalar} on {several[0]}", f"{scalar} multiplied {' and '.join(several)} too"
+            if factor == 2 and len(several) == 1:
+                cause, words = (
+                    f"{several[0]} twice",
+                    f"{several[0]} was added twice, or {scalar}, which is 2, multiplied it",
+                )
+            yield _Mistake(cause, words, finish.follow(names, sums, other))
+
+
+def _is_addend(name: str) -> bool:
+    return EPILOGUE_STEPS[name].part in ("row", "element")
+
+
+def _list_mistakes(finish: Finish, sums: np.ndarray, is_beta_zero: bool) -> Iterator[_Mistake]:
     names = finish.problem.epilogue
 
     def compute(steps: Sequence[str]) -> np.ndarray:
@@ -253,8 +281,9 @@ def _list_mistakes(finish: Finish, sums: np.ndarray) -> Iterator[_Mistake]:
         yield _Mistake("no epilogue", "the epilogue was not applied: C holds the product", sums)
     for at, name in enumerate(names):
         rest = (*names[:at], *names[at + 1 :])
-        yield _Mistake(f"no {name}", f"{name} was not applied", compute(rest))
-        again = "added" if EPILOGUE_STEPS[name].part in ("row", "element") else "applied"
+        lost = " (or beta, which is 0, multiplied it)" * (is_beta_zero and _is_addend(name))
+        yield _Mistake(f"no {name}", f"{name} was not applied{lost}", compute(rest))
+        again = "added" if _is_addend(name) else "applied"
         twice = (*names[:at], name, *names[at:])
         yield _Mistake(f"{name} twice", f"{name} was {again} twice", compute(twice))
         for other in range(at):
@@ -285,7 +314,7 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
     """Mistakes in where an operand was read."""
     step, problem = EPILOGUE_STEPS[name], finish.problem
     stored = finish.operands.get(name)
-    if stored is None or step.part not in ("row", "element"):
+    if stored is None or not _is_addend(name):
         return
 
     def compute(changed: np.ndarray) -> np.ndarray:

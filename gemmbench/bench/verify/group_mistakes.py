@@ -146,7 +146,7 @@ class _Groups(Products):
             over = "the next one" if before == pairs else "the next ones"
             words = f"as if each group wrote {rows} too many, over the first rows of {over}"
             return number, "rows of other group", f"{words}; {_ROWS_ADVICE}"
-        words = f"rows of group {number} were multiplied with the B of group {other}"
+        words = f"{self._list_rows_of(number, suspects)} multiplied with the B of group {other}"
         hint, numbers = _ADVICE, [int(each) for each in np.unique(suspects[0])]
 
         def explains_all(find_source: Callable[[int], int]) -> bool:
@@ -168,6 +168,22 @@ class _Groups(Products):
         if hint.startswith(_ADVICE) and (most := self._find_tile_overrun(origins)):
             hint += f"; or as if each group wrote up to {most} rows too many, over the next ones; {_ROWS_ADVICE}"
         return number, "B of other group", f"{words}: {hint}"
+
+    def _list_rows_of(self, number: int, suspects: tuple[np.ndarray, np.ndarray]) -> str:
+        """Name the wrong rows of a group and add "was" or "were"; `suspects` holds the groups and rows of all."""
+        rows, count = suspects[1][suspects[0] == number], self.problem.slices[number].M
+        if len(rows) == count or not (self.wrong.exact or self.wrong.has_all_rows):
+            return f"rows of group {number} were"
+        first, last, is_run = rows[0], rows[-1], len(rows) == rows[-1] + 1 - rows[0]
+        if len(rows) == 1:
+            where = "the last row" if last + 1 == count else f"row {first}"
+        elif is_run and last + 1 == count:
+            where = f"the last {len(rows)} rows"
+        elif is_run:
+            where = f"rows {first} to {last}"
+        else:
+            return f"{len(rows)} rows of group {number}, of which row {first} is the first, were"
+        return f"{where} of group {number} {'was' if len(rows) == 1 else 'were'}"
 
     def _find_tile_overrun(self, origins: list[_Origin]) -> int:
         """Return how many rows past its end a group wrote if whole tiles in some order explain all rows; 0 if not.

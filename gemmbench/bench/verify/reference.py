@@ -438,7 +438,7 @@ class Reference:
             for part in (slice(None), failed):
                 finish, near = self._make_finish(rows[part], declared), np.zeros(1) if bound is None else bound[part]
                 is_whole = len(finish.rows) == len(rows)
-                found = found or explain_epilogue(finish, sums[part], got[part], near, is_whole)
+                found = found or explain_epilogue(finish, sums[part], got[part], near, is_whole, self.alpha, self.beta)
             undone, known = self._make_finish(rows).undo(got)
             if found is None and not (mask & known).any():
                 unwritten = self.problem.storage("C").find_unwritten(got[mask]).all()

@@ -142,7 +142,7 @@ def explain_by_relaunch(
     if better is None and not line:
         return check
     words = f"{words}; see {line}" if line else words
-    message = check.message.removesuffix(f": {check.diagnosis.words}") + f": {words}"
+    message = check.message.removesuffix(f": {check.diagnosis.words}") + f": {words}" * bool(words)
     found = replace(
         check.diagnosis,
         cause=cause,
@@ -175,6 +175,8 @@ def _find_scale_mistake(check: Check, reference: Reference, launch: Relauncher) 
     inputs = make_inputs(data, reference.beta, problem.separate_c)
     again = replace(reference, operands=data, transparent=False, exact_sums=True)
     found = again.check_scales(launch(inputs, not reference.beta), launch.declared).diagnosis
+    if found and not found.is_index_mistake and not problem.epilogue:
+        return UNKNOWN, ""  # what explained powers of two was chance
     return (found.cause, found.words) if found and found.is_index_mistake else None
 
 

@@ -18,6 +18,7 @@ from gemmbench.planning.precisions import BFLOAT16, FLOAT16, Scales, StorageType
 
 _FEWER_BITS = (("bf16", 8), ("TF32 or f16", 11), ("f8e4m3", 4), ("f8e5m2", 3))
 """What scales may be rounded to: a name, and the significand bits."""
+_TILES = (2, 4, 8, 16, 32, 64, 128, 256)
 _MOST_LINES = 512
 """The most rows and columns of which NaN is explained."""
 _MOST_MISTAKES = 16
@@ -66,7 +67,7 @@ class _Probe:
 
     @cached_property
     def sample(self) -> WrongSample:
-        """The wrong elements to explain. If some are NaN, two of each block of columns and of rows follow, NaN or not.
+        """The wrong elements to explain. If some are NaN, some of each block of columns and of rows follow, NaN or not.
 
         It is empty if rows and columns are NaN in part, because each has its own scales, or if they are very many.
         """
@@ -275,6 +276,9 @@ class _Probe:
         for which, at in _list_neighbours(other, count, size):
             yield _Read(f"scale of {which} {lines}", f"{{}} was read for the {which} {what}", _take(by_line, at).T)
         yield _Read(f"scale of {lines} 0", f"{{}} was that of {lines} 0 everywhere", by_line[:, 0 * other].T)
+        for side in _TILES if count == 1 else ():
+            first, end = f"first {lines} of each tile of {side}", f"scale of first {lines} of tile"
+            yield _Read(end, f"{{}} was that of the {first}", _take(by_line, other - other % side).T)
         crossed = sample.j if name == "A" else sample.i
         words = f"{{}} was read at the {line} instead of the {lines}"
         yield _Read(f"scale of {line}", words, by_line[:, crossed.clip(0, size - 1)].T)

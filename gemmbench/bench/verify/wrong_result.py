@@ -108,24 +108,29 @@ class WrongResult:
         few = _spread(wrong)
         if len(wrong) and (not self.exact or find_wrong_region(self).kind == SOME):
             crossed = np.logical_and.outer(self.mask.any(axis=1), self.mask.any(axis=0))
-            few = np.concatenate([few, _spread(np.argwhere(crossed & self._right & is_known))])
+            few = np.concatenate([few, _spread(np.argwhere(crossed & self.right & is_known))])
         return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]], len(wrong) < _MANY)
 
     @property
     def right_sample(self) -> WrongSample:
         """At most 64 right elements, spread across C."""
-        few = _spread(np.argwhere(self._right))
+        few = _spread(np.argwhere(self.right))
         return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]])
 
     @property
-    def _right(self) -> np.ndarray:
+    def right(self) -> np.ndarray:
+        """R x N values that are true where `got` is known to be right."""
         return ~self.mask if self.known is None else ~self.mask & self.known
 
     def sample_lines(self, positions: np.ndarray, columns: np.ndarray) -> WrongSample:
-        """At most 64 wrong numbers, spread across C, and an element of each of these positions of rows and columns."""
+        """At most 64 wrong numbers, spread across C, and two elements of each of these positions of rows and columns.
+
+        The two are on both diagonals, so that what depends on the row differs from what depends on the column.
+        """
         row, column = np.arange(len(columns)) % len(self.rows), np.arange(len(positions)) % self.problem.N
         numbers = _spread(np.argwhere(self.mask & ~np.isnan(self.got)))
-        lines = [np.stack(pair, axis=1) for pair in ((row, columns), (positions, column))]
+        pairs = (row, columns), (-1 - row, columns), (positions, column), (positions, -1 - column)
+        lines = [np.stack(pair, axis=1) % self.mask.shape for pair in pairs]
         places = np.concatenate([numbers, *lines])
         return WrongSample(self, self.rows[places[:, 0]], places[:, 1], self.got[tuple(places.T)])
 
@@ -204,10 +209,12 @@ def _spread(places: np.ndarray) -> np.ndarray:
 
 
 _MAP_ROWS, _MAP_COLUMNS = 16, 32
-_MOSTLY = 0.5
+_MOSTLY, _NEARLY_ALL = 0.5, 0.9
 _SMALLEST_TILE = 4
+_LEAST_STRIPES = 3
+_FEW = 3
 ALL, COLUMNS, ROWS, _CORNER = "all", "columns", "rows", "rows and columns"
-TILES, STRIPES, SOME = "tiles", "stripes", "some"
+TILES, STRIPES, DIAGONAL, SOME = "tiles", "stripes", "diagonal", "some"
 
 
 @dataclass(frozen=True)
@@ -232,13 +239,23 @@ def find_wrong_region(wrong: WrongResult) -> WrongRegion:
         return found
     if wrong.mask.sum() == 1 and wrong.has_all_rows:
         return WrongRegion(SOME, "this element", plural=False)
-    return _find_tiles(wrong) or _find_stripes(wrong) or WrongRegion(SOME, "these elements")
+    return _find_tiles(wrong) or _find_stripes(wrong) or _find_diagonal(wrong) or WrongRegion(SOME, _list_few(wrong))
+
+
+def _list_few(wrong: WrongResult) -> str:
+    """Name two or three wrong elements, or say "these elements"."""
+    places = np.argwhere(wrong.mask)
+    if len(places) > _FEW or not wrong.has_all_rows:
+        return "these elements"
+    *first, last = (f"{wrong.problem.result.name}[{row}][{column}]" for row, column in places)
+    return f"{', '.join(first)} and {last}"
 
 
 def _find_edge(wrong: WrongResult) -> WrongRegion | None:
     """Find a wrong edge: the last columns, the last rows or both."""
     M, N = wrong.problem.M, wrong.problem.N
-    column, row = _first_wrong_line(wrong.mask, 0), _first_wrong_row(wrong)
+    column = _first_wrong_line(wrong, 0) if _has_wrong_columns(wrong) else N
+    row = _first_wrong_row(wrong)
     if 0 < row < M and (wrong.mask.mean() > _MOSTLY or wrong.has_all_rows) and 2 * row >= M:
         inside = wrong.rows < row
         if 2 * column >= N and 0 < column < N and not wrong.mask[inside][:, :column].any():
@@ -259,14 +276,14 @@ def _first_wrong_row(wrong: WrongResult) -> int:
     """Return the first row from which on all rows are mostly wrong; M if there is none."""
     M = wrong.problem.M
     if wrong.has_all_rows:
-        return _first_wrong_line(wrong.mask, 1)
+        return _first_wrong_line(wrong, 1)
     first = M - len(wrong.suspects)
     return first if wrong.exact and np.array_equal(wrong.suspects, np.arange(first, M)) else M
 
 
-def _first_wrong_line(mask: np.ndarray, axis: int) -> int:
+def _first_wrong_line(wrong: WrongResult, axis: int) -> int:
     """Return the first column (axis 0) or row (axis 1) from which on all are mostly wrong, or their number."""
-    right = np.flatnonzero(mask.mean(axis=axis) <= _MOSTLY)
+    right = np.flatnonzero(~_are_mostly_wrong(wrong, wrong.mask.mean(axis=axis)))
     return int(right[-1]) + 1 if right.size else 0
 
 
@@ -294,24 +311,82 @@ def _find_tiles(wrong: WrongResult) -> WrongRegion | None:
 
 
 def _find_stripes(wrong: WrongResult) -> WrongRegion | None:
-    """Find wrong stripes: one row or column, several adjacent ones, or one in p."""
+    """Find wrong stripes: rows or columns that are mostly wrong, of which there are few or which have one distance."""
     columns = np.flatnonzero(wrong.mask.any(axis=0))
-    if wrong.exact:
-        lines = {"row": wrong.suspects, "column": columns}
-    elif wrong.mask[:, columns].mean() > _MOSTLY:
-        lines = {"column": columns}
-    else:
-        return None
-    for name, wrong_lines in lines.items():
-        steps = np.unique(np.diff(wrong_lines))
-        if len(wrong_lines) == (wrong.problem.M if name == "row" else wrong.problem.N) or len(steps) > 1:
-            continue
-        if not len(steps):
-            return WrongRegion(STRIPES, f"{name} {wrong_lines[0]}", plural=False)
-        if steps[0] > 1:
-            return WrongRegion(STRIPES, f"one {name} in {steps[0]}, from {wrong_lines[0]} on,", plural=False)
-        return WrongRegion(STRIPES, f"{name}s {wrong_lines[0]} to {wrong_lines[-1]}")
+    lines = {}
+    if wrong.exact and _are_mostly_wrong(wrong, wrong.mask[np.isin(wrong.rows, wrong.suspects)].mean(axis=1)).all():
+        lines["row"] = wrong.suspects, wrong.problem.M
+    if _has_wrong_columns(wrong) and _are_mostly_wrong(wrong, wrong.mask[:, columns].mean(axis=0)).all():
+        lines["column"] = columns, wrong.problem.N
+    for name, (numbers, size) in lines.items():
+        if len(numbers) < size and (region := _describe_stripes(name, numbers, size)):
+            return region
     return None
+
+
+def _has_wrong_columns(wrong: WrongResult) -> bool:
+    """Return whether columns may be wrong: not if only wrong rows were compared, and most rows are right."""
+    return not wrong.exact or wrong.has_all_rows or len(wrong.suspects) > _MOSTLY * wrong.problem.M
+
+
+def _are_mostly_wrong(wrong: WrongResult, shares: np.ndarray) -> np.ndarray:
+    """Return which parts with these shares of wrong elements are wrong, but for what chance makes right.
+
+    Chance does not write elements.
+    """
+    return np.asarray(shares > (_NEARLY_ALL if wrong.unwritten[wrong.mask].all() else _MOSTLY))
+
+
+def _describe_stripes(name: str, numbers: np.ndarray, size: int) -> WrongRegion | None:
+    """Describe adjacent lines, one in p from some line to the end, which must be three or more, or two single lines."""
+    first, last, steps = numbers[0], numbers[-1], np.unique(np.diff(numbers))
+    if not len(steps):
+        return WrongRegion(STRIPES, f"{name} {first}", plural=False)
+    if len(steps) == 1 and steps[0] == 1:
+        return WrongRegion(STRIPES, f"{name}s {first} to {last}")
+    if len(steps) == 1 and len(numbers) >= _LEAST_STRIPES and last + steps[0] >= size:
+        return WrongRegion(STRIPES, f"one {name} in {steps[0]}, from {first} on,", plural=False)
+    return WrongRegion(STRIPES, f"{name}s {first} and {last}") if len(numbers) == 2 else None
+
+
+def _find_diagonal(wrong: WrongResult) -> WrongRegion | None:
+    """Find a wrong diagonal of C, or wrong elements above or below the main one."""
+    row, N, name = np.arange(wrong.problem.M), wrong.problem.N, wrong.problem.result.name
+    places = np.argwhere(wrong.mask)
+    i, j = wrong.rows[places[:, 0]], places[:, 1]
+    for sign in (1, -1):
+        if np.unique(j - sign * i).size > 1:
+            continue
+        column = j[0] - sign * i[0] + sign * row
+        if not _is_part_wrong(wrong, column, column + 1):
+            return None
+        first, last = np.flatnonzero((column >= 0) & (column < N))[[0, -1]]
+        ends = f" from {name}[{first}][{column[first]}] to {name}[{last}][{column[last]}]"
+        return WrongRegion(DIAGONAL, "the diagonal" + ends * bool((column != row).any()), plural=False)
+    for where, begin, end in (
+        ("above", row + 1, 0 * row + N),
+        ("on and above", row, 0 * row + N),
+        ("below", 0 * row, row),
+        ("on and below", 0 * row, row + 1),
+    ):
+        if _is_part_wrong(wrong, begin, end):
+            return WrongRegion(DIAGONAL, f"the elements {where} the diagonal")
+    return None
+
+
+def _is_part_wrong(wrong: WrongResult, begin: np.ndarray, end: np.ndarray) -> bool:
+    """Return whether the wrong elements are those of columns begin[row] to end[row] - 1, of rows that are not short."""
+    begin, end = (columns.clip(0, wrong.problem.N) for columns in (begin, end))
+    wrong_rows = np.isin(np.flatnonzero(end > begin), wrong.suspects)
+    if wrong.exact and not (wrong_rows.any() and _are_mostly_wrong(wrong, wrong_rows.mean())):
+        return False
+    column, begin, end = np.arange(wrong.problem.N), begin[wrong.rows, None], end[wrong.rows, None]
+    part = (column >= begin) & (column < end)
+    if part.sum() < _SMALLEST_TILE or (wrong.mask & ~part).any():
+        return False
+    long = part.sum(axis=1) >= _SMALLEST_TILE
+    shares = (wrong.mask & part)[long].sum(axis=1) / part[long].sum(axis=1)
+    return bool(_are_mostly_wrong(wrong, np.append(shares, wrong.mask[part].mean())).all())
 
 
 def _share_per_tile(mask: np.ndarray, height: int, width: int) -> np.ndarray:

@@ -136,6 +136,19 @@ def test_how_many_products_are_lost_and_from_where_is_reported(ks, words):
     assert words in case.check(case.of(without(case.a, ks), case.b)).message
 
 
+@pytest.mark.parametrize(("change", "words"), [(np.abs, "positive"), (lambda x: np.maximum(x, 0), "0")])
+@pytest.mark.parametrize(
+    ("alpha", "beta", "what"), [(2.0, 0.0, "results"), (2.0, -3.0, "sums"), (-2.0, 0.0, "sums"), (2.0, 3.0, "results")]
+)
+@pytest.mark.parametrize("shape", [SHAPE, (1, 257, 64)])
+def test_a_lost_sign_is_named_where_only_negative_values_are_wrong(shape, change, words, alpha, beta, what):
+    case = Case(shape, alpha=alpha, beta=beta)
+    made = change(case.right) if what == "results" else alpha * change(case.a @ case.b) + beta * case.c
+    assert case.check(made).diagnosis.words == f"as if negative {what} became {words}"
+    case.right[np.s_[:, 3:40]] = change(case.right)[np.s_[:, 3:40]]
+    assert "negative" not in case.check(case.right).message
+
+
 # Where the wrong elements are
 
 
@@ -156,6 +169,46 @@ def test_unwritten_elements_are_described_by_their_region(place, cause, words):
     check = case.check(case.right)
     assert check.diagnosis.cause == cause
     assert words in check.message
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (np.s_[19::4], "one row in 4, from 19 on"),
+        (np.s_[[19, 23]], "rows 19 and 23"),
+        (np.s_[19:31:4], ""),  # the last ones are right
+        (([19, 23], [3, 60]), "C[19][3] and C[23][60]"),
+        (([5, 11, 17, 23, 29, 35, 41], [0, 9, 8, 2, 40, 51, 7]), ""),
+    ],
+)
+@pytest.mark.parametrize("value", [-99.0, np.nan])
+def test_a_pattern_of_lines_is_named_if_whole_lines_and_all_that_it_predicts_are_wrong(place, words, value):
+    case = Case()
+    case.right[place] = value
+    found = case.check(case.right).diagnosis
+    assert found.region == (words or "these elements")
+
+
+@pytest.mark.parametrize(
+    ("find", "words"),
+    [
+        (lambda i, j: i == j, "the diagonal"),
+        (lambda i, j: j - i == 9, "the diagonal from C[0][9] to C[44][53]"),
+        (lambda i, j: i + j == 30, "the diagonal from C[0][30] to C[30][0]"),
+        (lambda i, j: i > j, "the elements below the diagonal"),
+        (lambda i, j: i <= j, "the elements on and above the diagonal"),
+        (lambda i, j: (i == j) & (i % 3 == 0), "these elements"),
+        (lambda i, j: (j > i) & (i % 2 == 0), "these elements"),
+        (lambda i, j: (i >= 30) & (j < 20), "these elements"),
+    ],
+)
+@pytest.mark.parametrize("value", [-99.0, np.nan])
+def test_parts_of_rows_and_columns_are_not_called_rows_and_columns(way, find, words, value):
+    case = Case()
+    case.right[find(*np.indices(SHAPE[:2]))] = value
+    found = case.check(case.right).diagnosis
+    assert found.region == words or (words == "these elements" and "rows" not in found.region), found
+    assert found.words.startswith(words) or not np.isnan(value)
 
 
 def test_rows_and_columns_at_the_edge_are_one_cause():
@@ -357,6 +410,18 @@ def test_an_operand_that_makes_no_difference_is_named(diagnose, unused):
 
     cause, reason = diagnose(use_one)
     assert cause == "operand unused" and f"the result is the same with another {unused}" in reason
+
+
+def test_a_scale_that_other_data_do_not_confirm_is_no_cause(experiment, launch):
+    def read_elsewhere(self, at):
+        a, b, scale_a, scale_b = (self._view(at[name], name) for name in ("A", "B", "scale_a", "scale_b"))
+        moved = scale_a.reshape(-1)[1]
+        total = (a.astype("f4") @ b.astype("f4").T) * (moved * scale_b.reshape(-1))
+        self._view(at["C"], "C")[:] = self.alpha * total
+
+    launch(read_elsewhere)
+    (record,) = experiment("bad", problem=Problem(33, 17, 40, "nt", "e4m3_rows", alpha=1.5))
+    assert record.status == "wrong" and "scale" not in record.diagnosis, record.reason
 
 
 READS = "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"

@@ -81,6 +81,25 @@ def test_a_bias_that_is_read_at_the_row_of_all_groups_is_named():
     assert check.diagnosis.cause == "bias along M" and "instead of N" in check.message
 
 
+@pytest.mark.parametrize(
+    ("alpha", "beta", "factors", "words"),
+    [
+        (2.0, 0.0, {"bias": 2.0}, "bias was added twice, or alpha, which is 2, multiplied it"),
+        (2.0, 0.0, {"bias": 2.0, "residual": 2.0}, "alpha multiplied bias and residual too"),
+        (1.0, 3.0, {"residual": 3.0}, "beta multiplied residual too"),
+        (2.0, 0.0, {"bias": 0.0}, "bias was not applied (or beta, which is 0, multiplied it)"),
+        (1.0, 2.0, {"bias": 0.0}, "bias was not applied"),
+        (1.0, 0.0, {"bias": 2.0}, "bias was added twice"),
+    ],
+)
+def test_scalars_that_multiply_an_addend_too_are_named(alpha, beta, factors, words):
+    made = make_reference(WIDE, "ints", 1, alpha, beta)
+    finish = Finish(WIDE, made.operands, np.arange(8))
+    other = {name: factor * finish.find_operand(name) for name, factor in factors.items()}
+    check = made.check_exact(finish.follow(STEPS, made.expected, other).astype(np.float32))
+    assert check.message.endswith(words)
+
+
 @pytest.mark.parametrize(("name", "words"), [("A", "the scale of A"), ("AB", "the scales of A and B")])
 @pytest.mark.parametrize("precision", ["e4m3_rows", "e4m3_blocks"])
 def test_scales_that_multiply_the_bias_too_are_named(precision, name, words):

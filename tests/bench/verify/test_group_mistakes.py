@@ -142,6 +142,24 @@ def test_a_group_with_the_b_of_another_shows_no_stride_of_b_although_one_would_g
     assert "rows of group 2 were multiplied with the B of group 1" in check.message
 
 
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([23], "the last row of group 3 was"),
+        ([5], "row 5 of group 3 was"),
+        ([20, 21, 22, 23], "the last 4 rows of group 3 were"),
+        ([3, 4, 5], "rows 3 to 5 of group 3 were"),
+        ([3, 9, 10], "3 rows of group 3, of which row 3 is the first, were"),
+        (range(24), "rows of group 3 were"),
+    ],
+)
+def test_the_rows_that_were_multiplied_with_another_b_are_named(rows, words):
+    made = make_reference(SMALL, "ints", 1, 1.5, 0.0)
+    wrong, places = compute(made), SMALL.offsets[3] + np.array(rows)
+    wrong[places] = compute(made, experts=[0, 1, 2, 0])[places]
+    assert f": {words} multiplied with the B of group 0: " in made.check_exact(wrong).message
+
+
 def test_rows_of_a_that_begin_elsewhere_are_named(found):
     first = list(found.problem.offsets)
     first[3] = first[0]

@@ -89,6 +89,12 @@ def to_bf16(values):
             "scale of row 0",
             "the scale of A was that of row 0 everywhere",
         ),
+        (
+            ROWS,
+            {"change_a": lambda a: a[:, np.arange(70) // 16 * 16]},
+            "scale of first row of tile",
+            "the scale of A was that of the first row of each tile of 16",
+        ),
         (ROWS, {"change": to_bf16}, "scale after rounding", "sums were rounded to bf16 before their scales"),
         (
             BLOCKS,
@@ -326,6 +332,25 @@ def test_exchanged_scales_are_named_where_they_are_read_outside_too(shape):
     assert made.check_exact(wrong).diagnosis.cause != "scales exchanged", "another NaN has another cause"
 
 
+def test_exchanged_scales_of_one_block_that_make_nan_of_rows_are_not_read_by_column():
+    problem = Problem(31, 61, 97, "nt", "e4m3_blocks")
+    made = make_reference(problem, "ints", 1, 2.0, 0.0)
+    of_rows = np.append(made.operands["scale_b"].reshape(-1), np.full(30, np.nan))
+    wrong = 2 * list_sums(problem, made.operands)[0] * of_rows[:, None] * made.operands["scale_a"].reshape(-1)[0]
+    check = made.check_exact(wrong.astype(problem.storage("C").numpy_type()))
+    assert check.diagnosis.cause == "scales exchanged", check.message
+
+
+@pytest.mark.parametrize("name", "AB")
+@pytest.mark.parametrize("problem", [BLOCKS, ROWS, TENSOR, Problem(64, 64, 64, "nt", "e4m3_rows")], ids=str)
+def test_a_factor_read_transposed_keeps_its_scales(problem, name):
+    made = make_reference(problem, "ints", 1, 2.0, 0.0)
+    stored = made.operands[name].astype(np.float64)
+    turned = {**made.operands, name: stored.reshape(stored.shape[::-1]).T}
+    check = made.check_exact(2 * compute(problem, turned))
+    assert check.diagnosis.cause == f"transposed {name}", check.message
+
+
 def test_the_scales_of_blocks_that_are_read_one_for_each_column_are_named():
     problem = Problem(40, 70, 60, "nt", "e4m3_blocks")
     made = make_reference(problem, "ints", 1, 2.0, 0.0)
@@ -352,8 +377,8 @@ def test_scales_that_are_used_otherwise_are_named(problem, kind):
 
 def test_a_scale_that_only_some_rows_read_elsewhere_is_said_of_these():
     made = scaled(ROWS)
-    even = np.arange(ROWS.M) // 2 * 2
-    check = made.check_scales(compute(ROWS, made.operands, change_a=lambda a: a[:, even]))
+    some = np.arange(ROWS.M) - (np.arange(ROWS.M) % 3 == 1)
+    check = made.check_scales(compute(ROWS, made.operands, change_a=lambda a: a[:, some]))
     assert ": these elements: the scale of A was read for the previous row" in check.message
     every = made.check_scales(compute(ROWS, made.operands, change_a=lambda a: np.roll(a, 1, axis=1)))
     assert ": the scale of A was read for the previous row" in every.message and "these elements" not in every.message
