@@ -24,8 +24,9 @@ def cells(said, name):
 def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench, few_shapes):
     said = gemmbench("verify", "tiled", "--param", "TILE=16", "--device", "fake", "--format", "tsv")
     assert (said.code, said.err) == (0, "")
-    # a batch, few, many and long groups, padded rows, D, bias and relu, and the last three with a batch and with groups
-    forms = 9
+    # a batch, few, many and long groups, padded rows, D, bias and relu, each of them alone, and padded rows, D, bias and
+    # relu together with a batch and with groups
+    forms = 11
     checks = (len(configurations.SHAPES) * 4 + 1 + forms) * 9  # layouts, the large problem once; precisions
     *counts, error, device = cells(said, "tiled")
     assert (counts, device) == (["1", str(checks), "0", "0"], "fake")
@@ -360,7 +361,7 @@ def test_what_a_manifest_declares_is_checked_without_being_asked_for(
     write_kernel("mine.cu", body=body, precisions="[f32]", layouts="[nn]", order="99", **FORMED_MANIFEST)
     said = gemmbench("verify", "right", "mine", "--kernels", "kernels", "--device", "cpu", "--format", "tsv")
     assert said.code == 1
-    assert cells(said, "right")[:4] == ["1", str(len(configurations.SHAPES) + 5), "0", "0"]
+    assert cells(said, "right")[:4] == ["1", str(len(configurations.SHAPES) + 7), "0", "0"]
     lines = [line.removeprefix("mine: ").strip() for line in said.text.splitlines()]  # a watched fault comes first
     told = [line for line in lines if line.startswith(where)]
     assert len(told) == 1 and cause in told[0] and "race" not in said.text, said.text
