@@ -137,7 +137,7 @@ template <bool ALONG_K> __device__ void stage(TA* to, const Operands& operands, 
             const TA* const part = operands.small + first(line) / 8 * 8;
             const int skipped = first(line) % 8, wanted = skipped + end - k0;  // elements from `part` on
 #pragma unroll 4
-            for (int i = lane; i < (int(depth) + skipped + 7) / 8; i += 32)
+            for (int i = lane; i < (depth + skipped + 7) / 8; i += 32)
                 copy_async(to + line * kPitch + 8 * i, part + 8 * i, 2 * max(0, min(8, wanted - 8 * i)));
         }
         wait_for_copies();
