@@ -1,4 +1,5 @@
-// What all GPUs since compute capability 8.0 have: the warp-level product for 16-bit operands, and copies in the background.
+// What all GPUs since compute capability 8.0 have: the warp-level product for 16-bit operands, and copies in the
+// background.
 
 #pragma once
 

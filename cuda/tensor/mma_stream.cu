@@ -55,8 +55,11 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 // Where rows are no multiples of 16 bytes, 8 elements lie in two aligned parts of 16 bytes. A lane loads both, and takes
 // its elements out of them when it needs them. The second part is also the next lane's first, so it comes from L1.
 //
+// The lines of the small operand may begin anywhere, too. cp.async copies the aligned parts in which a line lies, and a
+// warp then shifts it to the left in shared memory.
+//
 // Bound by memory up to 8 lines, if the large operand keeps memory busy. With more lines, warps are busy with products
-// and shared-memory loads when they should request the next part, and on Hopper wgmma_splitk is faster.
+// and shared-memory loads when they should request the next part; where TMA can fetch the rows, wgmma_splitk is faster.
 
 #include "../common/bytes.cuh"
 #include "../common/launch.cuh"

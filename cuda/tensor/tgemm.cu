@@ -278,14 +278,14 @@ estimates:                      # in ps
     adding: (part * blocks if blocks != tiles else 0) + 1000 * (join if clusters else meet if blocks != tiles else 0)
     time: 1000 * start + 1000 * end * rounds + computed + moved + adding
 pick:                           # by the model that is explained below
-  - when: BYTES > 1 and K > 0 and K <= 1
+  - when: BYTES > 1 and K <= 1
     candidates:
       - sgemm_outer: {DEPTH: 1, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
       - sgemm_outer: {DEPTH: 1, COLUMNS: 32, TN: 4, ROWS: 32, THREADS: 64}
       - sgemm_outer: {DEPTH: 1, COLUMNS: 32, TN: 2, ROWS: 64, THREADS: 128}
       - sgemm_outer: {DEPTH: 1, COLUMNS: 64, TN: 2, ROWS: 64, THREADS: 256}
       - sgemm_outer: {DEPTH: 1, COLUMNS: 64, TN: 4, ROWS: 64, THREADS: 128}
-  - when: BYTES > 1 and K > 1 and K <= 2
+  - when: BYTES > 1 and K == 2
     candidates:
       - sgemm_outer: {DEPTH: 2, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
       - sgemm_outer: {DEPTH: 2, COLUMNS: 32, TN: 4, ROWS: 32, THREADS: 64}
@@ -314,14 +314,14 @@ pick:                           # by the model that is explained below
     candidates:
       - sgemm_outer: {DEPTH: 32, COLUMNS: [16, 32], TN: 1, ROWS: 16, THREADS: 256}
       - sgemm_outer: {DEPTH: 32, COLUMNS: 32, TN: 2, ROWS: 64, THREADS: 128}
-  - when: halves and lines > 0 and lines <= 1
+  - when: halves and lines == 1
     candidates:
       - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 1, BLOCKS: 2}
       - sgemm_stream: {LINES: 1, OUTPUTS: 32, THREADS: 256, AHEAD: 2, BLOCKS: 2}
       - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
       - sgemm_stream: {LINES: 1, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
       - sgemm_stream: {LINES: 1, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
-  - when: halves and lines > 1 and lines <= 2
+  - when: halves and lines == 2
     candidates:
       - sgemm_stream: {LINES: 2, OUTPUTS: 16, THREADS: 256, AHEAD: 1, BLOCKS: 2}
       - sgemm_stream: {LINES: 2, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
@@ -334,7 +334,7 @@ pick:                           # by the model that is explained below
       - sgemm_stream: {LINES: 4, OUTPUTS: 16, THREADS: 128, AHEAD: [1, 2], BLOCKS: 4}
       - sgemm_stream: {LINES: 4, OUTPUTS: 64, THREADS: 128, AHEAD: 2, BLOCKS: 4}
       - sgemm_stream: {LINES: 4, OUTPUTS: 64, THREADS: 256, AHEAD: 2, BLOCKS: 2}
-  - when: BYTES <= 2 and M < N and lines > 0 and lines <= 8
+  - when: BYTES <= 2 and M < N and lines <= 8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 1}
@@ -364,7 +364,7 @@ pick:                           # by the model that is explained below
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 1}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 1}
-  - when: BYTES <= 2 and M >= N and lines > 0 and lines <= 8
+  - when: BYTES <= 2 and M >= N and lines <= 8
     candidates:
       - wgmma_wave: {BM: 64, BN: 8, STAGES: [6, 12], CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 64, BN: 8, STAGES: 10, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4, 8], SWAP: 0}
@@ -394,7 +394,7 @@ pick:                           # by the model that is explained below
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: [1, 2, 4], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 4, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
-  - when: halves and lines > 0 and lines <= 16 and copied > 0
+  - when: halves and lines <= 16 and copied > 0
     candidates:
       - mma_stream: {LINES: 8, WARPS: 8, AHEAD: 1, BLOCKS: 2}
   - when: halves and lines > 8 and lines <= 32 and copied > 0
@@ -584,17 +584,17 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // Which candidates there are depends on the kind of shape:
 //
 //      up to 64 rows or columns              wgmma_wave: the long side along the rows of products, K split in clusters;
-//                                            mma_stream, which loads from any address, and so does sgemm_stream for up
-//                                            to 4
-//      K up to 32                            sgemm_outer: products in FP32 are fast enough, since storing C takes most
+//                                            sgemm_stream for up to 4, and mma_stream for up to 32 with rows that are
+//                                            no multiples of 16 bytes, both of which load from any address
+//      K up to 16, in tf32 up to 32          sgemm_outer: products in FP32 are fast enough, since storing C takes most
 //                                            of the time
+//      K up to 256                           mma_sync where TMA cannot fetch rows: it needs no copy
 //      few tiles                             wgmma_wave with small tiles, or with slices of K
 //      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
 //      more                                  wgmma_hybrid, which may cut the last tiles along K;
 //                                            wgmma_cluster where rows are not multiples of 16 bytes
 //      tf32                                  the same; sgemm_stream for up to 16 lines, since reading the large operand
-//                                            takes most of the time; mma_sync for K up to 256, which takes operands in
-//                                            any layout without a copy
+//                                            takes most of the time; mma_sync takes operands in any layout
 //      e4m3                                  the same, and wgmma_fp8
 //      e5m2, 3xtf32, older GPUs              the kernel of that precision, with smaller tiles where C is small
 //

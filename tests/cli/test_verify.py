@@ -24,8 +24,8 @@ def cells(said, name):
 def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench, few_shapes):
     said = gemmbench("verify", "tiled", "--param", "TILE=16", "--device", "fake", "--format", "tsv")
     assert (said.code, said.err) == (0, "")
-    # a batch, few, many and long groups, padded rows, D, bias and relu, each of them alone, and padded rows, D, bias and
-    # relu together with a batch and with groups
+    # a batch, few, many and long groups, padded rows, D, bias and relu, each of them alone, and all of padded rows, D,
+    # bias and relu with a batch and with groups
     forms = 11
     checks = (len(configurations.SHAPES) * 4 + 1 + forms) * 9  # layouts, the large problem once; precisions
     *counts, error, device = cells(said, "tiled")

@@ -96,7 +96,9 @@ def make_scaled_operands(problem: Problem, seed: int) -> Operands:
 
 _MOST_DEVIATIONS = 6
 _FACTORS = {"scale_a": 32, "scale_b": 1 / 4, "C": 8}
-"""What multiplies scales between 1/2 and 2, and C, so that products keep their size beside it."""
+"""What multiplies scales between 1/2 and 2, and C, so that products keep their size beside it. With `ints`, the only
+scale of an operand is this.
+"""
 _TRANSPARENT = 48
 """The usual sum of transparent operands in a precision of few exact bits."""
 
@@ -232,14 +234,15 @@ def _draw_scales(rng: np.random.Generator, operand: Operand, count: int, fill: F
     """
     if fill in ("zeros", "ones"):
         return np.ones(count)
+    is_only = operand.rows * operand.shape[-1] == 1
     if fill == "ints":
-        if operand.rows * operand.shape[-1] == 1:
+        if is_only:
             return np.array([_FACTORS[operand.name]])
         drawn = rng.integers(1, _LARGEST_SCALE, count, endpoint=True)
         if (drawn == drawn[0]).all():
             drawn[-1] = 1 + _LARGEST_SCALE - drawn[0]
         return drawn
-    if operand.rows * operand.shape[-1] == 1:
+    if is_only:
         return np.array([_draw_only_scale(rng, operand.name)])
     return np.asarray(2 ** rng.uniform(-1, 1, count))
 

@@ -155,9 +155,8 @@ def explain_epilogue(
 ) -> Diagnosis | None:
     """The mistake in an epilogue that gives a wrong result (rows x N) from right `sums`; None if none does.
 
-    The sums are alpha op(A) op(B) + beta C0.
-    The rows are those of all products (`is_whole`) or of all wrong ones. A mistake gives all of it, within the `bound`
-    of the right result. The sums may be off by so much too.
+    The sums are alpha op(A) op(B) + beta C0. The rows are those of all products (`is_whole`) or of all wrong ones. A
+    mistake gives all of it, within the `bound` of the right result. The sums may be off by so much too.
     """
     right, _ = finish.apply_exactly(sums)
     store, unit = finish.problem.storage("C").store, finish.problem.precision.result_unit

@@ -81,7 +81,7 @@ class Call:
     `args` lists what is passed to their parameters; it is empty for the standard arguments. With `column_major`, every
     name in the manifest describes column-major matrices: the kernel computes C^T = op(B)^T op(A)^T from the same bytes.
     With `reads_c`, it reads C even if beta is 0. `host` is the host function that launches everything; "" if gemmbench
-    does. `host_workspace` is the function that returns the bytes of the workspace. `line` is that of
+    does. `host_workspace` is the function that returns the bytes of the workspace. `line` is the line of
     `args` (0: unknown).
     """
 
