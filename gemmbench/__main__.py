@@ -1,6 +1,6 @@
 """`python -m gemmbench`."""
 
-from gemmbench.cli import main
+from gemmbench.cli import run_program
 
 if __name__ == "__main__":  # a worker process imports this module again
-    main()
+    run_program()

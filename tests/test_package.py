@@ -76,7 +76,7 @@ def test_the_unpacked_wheel_names_the_sources_that_it_was_built_from(unpacked, t
 
 def test_the_console_script_is_the_command_line(unpacked):
     (entry,) = unpacked.glob("*.dist-info/entry_points.txt")
-    assert "gemmbench = gemmbench.cli:main" in entry.read_text()
+    assert "gemmbench = gemmbench.cli:run_program" in entry.read_text()
 
 
 def test_the_version_of_the_wheel_is_the_program_s(unpacked):

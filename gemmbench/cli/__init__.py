@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import signal
 import sys
 from contextlib import suppress
@@ -121,8 +120,15 @@ def main() -> None:
     shorten_blas_spinning()
     with raise_on_termination(), defuse_output():
         code = _run_group()
-    atexit.register(ignore_signals)  # comes first, before what ends the processes of kernels
     sys.exit(code)
+
+
+def run_program() -> None:
+    """Run `main` as the whole program: signals no longer disturb Python while it ends."""
+    try:
+        main()
+    finally:
+        ignore_signals()
 
 
 def _run_group() -> int:

@@ -232,7 +232,7 @@ def test_the_workers_of_a_local_fleet_and_their_folder_go_too(tmp_path, monkeypa
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
-    process = start(tmp_path, *SWEEP, "cpu", "--fleet", "local:2")
+    process = start(tmp_path, *LONG_SWEEP, "cpu", "--fleet", "local:2")
     wait_until(lambda: len([each for each in list_processes_in(temporary) if b"dask-worker" in each]) >= 2)
     terminate(process, number)
     assert not list(temporary.glob("gemmbench-fleet-*"))
