@@ -279,7 +279,7 @@ def _encode(driver: Any, kind: str, tensor: TiledTensor, address: int) -> list[i
         [driver.cuuint32_t(1)] * len(tensor.box),
         _constant(driver.CUtensorMapInterleave, "INTERLEAVE", none),
         _constant(driver.CUtensorMapSwizzle, "SWIZZLE", swizzle),
-        _constant(driver.CUtensorMapL2promotion, "L2_PROMOTION", "L2_256B"),
+        _constant(driver.CUtensorMapL2promotion, "L2_PROMOTION", "L2_128B"),
         _constant(driver.CUtensorMapFloatOOBfill, "FLOAT_OOB_FILL", none),
     )
     if code != driver.CUresult.CUDA_SUCCESS:

@@ -165,7 +165,7 @@ def test_a_map_is_encoded_as_it_is_declared(encoded, plan_variant):
     workspace, b = encoded
     assert workspace[:3] == ("CU_TENSOR_MAP_DATA_TYPE_FLOAT32", 2, 1 << 20)
     assert workspace[3:7] == ([66, 40], [4 * 68], [32, 32], [1, 1])
-    names = "INTERLEAVE_NONE SWIZZLE_128B L2_PROMOTION_L2_256B FLOAT_OOB_FILL_NONE"
+    names = "INTERLEAVE_NONE SWIZZLE_128B L2_PROMOTION_L2_128B FLOAT_OOB_FILL_NONE"
     assert workspace[7:] == tuple(f"CU_TENSOR_MAP_{name}" for name in names.split())
     assert (b[2], b[8]) == (0x20000, "CU_TENSOR_MAP_SWIZZLE_NONE")
 
