@@ -20,7 +20,7 @@ __device__ inline void prefetch_maps(const CUtensorMap* a, const CUtensorMap* b,
 }
 
 // Fetch a part of a tile, number `part` of PARTS, for all `blocks` that share the tile. A tile that runs along M or N
-// comes in chunks of 128 bytes; where these cannot be divided evenly, each is also cut along k.
+// comes in chunks of up to 128 bytes; where these cannot be divided evenly, each is also cut along k.
 template <int EXTENT, bool ALONG_K, int PARTS>
 __device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, unsigned tile, int origin, int k,
                            unsigned barrier) {
@@ -30,11 +30,13 @@ __device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, un
         constexpr int kRows = EXTENT / PARTS;
         fetch_for(blocks, tile + part * kRows * kRowBytes, map, origin + part * kRows, k, barrier);
     } else {
-        constexpr int kChunks = EXTENT / kDepth, kCuts = kChunks % PARTS ? PARTS : 1, kRows = kDepth / kCuts;
+        using Whole = Tile<EXTENT, false>;
+        constexpr int kChunks = EXTENT / Whole::WIDTH, kCuts = kChunks % PARTS ? PARTS : 1, kRows = kDepth / kCuts;
 #pragma unroll
         for (int i = 0; i < kChunks * kCuts / PARTS; ++i) {
             const int piece = part * (kChunks * kCuts / PARTS) + i, chunk = piece / kCuts, row = piece % kCuts * kRows;
-            fetch_for(blocks, tile + (chunk * kDepth + row) * kRowBytes, map, k + row, origin + chunk * kDepth, barrier);
+            const unsigned to = tile + chunk * Whole::CHUNK + row * (Whole::BLOCK / 8);
+            fetch_for(blocks, to, map, k + row, origin + chunk * Whole::WIDTH, barrier);
         }
     }
 }

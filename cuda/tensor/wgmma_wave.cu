@@ -6,7 +6,7 @@ layouts: [nn, nt, tn, tt]
 arch: [90a]                     # wgmma
 epilogue: [bias, relu]
 params:
-  BM: [64, 128, 256]            # of the product that is computed: with SWAP it is that of the transposes
+  BM: [64, 128, 192, 256]            # of the product that is computed: with SWAP it is that of the transposes
   BN: [64, 8, 16, 24, 32, 48, 96, 128, 160, 192, 224, 256]
   STAGES: [8, 4, 5, 6, 10, 12, 16]
   CLUSTER_M: [1, 2, 4]          # blocks with the same columns
@@ -40,7 +40,7 @@ let:
   partial: BN // 2 if PROMOTED_EVERY else 0     # promotion needs the sums of 64 rows twice
   # A tile that runs along M or N comes in chunks; where they cannot be dealt evenly, they are also cut along k.
   cuts_rows: CLUSTER_N if BM % (wide * CLUSTER_N) != 0 else 1
-  cuts_columns: CLUSTER_M if BN % (64 * CLUSTER_M) != 0 else 1
+  cuts_columns: CLUSTER_M if BN // narrow % CLUSTER_M != 0 else 1
   # Boxes that no other block shares have no more rows than the operand, because TMA takes twice as long if a box
   # reaches beyond it.
   height_rows: min(BM, rows) if CLUSTER_N == 1 else BM // CLUSTER_N
@@ -62,7 +62,7 @@ require:
   - BN // 8 % owners == 0
   - (BM // 64 + 1) * (BN // 2 + partial + 40) * 128 <= 65536  # else the sums do not fit in registers
   - cdiv(stored * BYTES_C, 128) <= STAGES or not SWAP and not boxed  # boxes of C take the places of tiles
-  - CLUSTER_M == 1 or BN % (64 if not columns_along_k else 8 * CLUSTER_M) == 0
+  - CLUSTER_M == 1 or not columns_along_k or BN % (8 * CLUSTER_M) == 0
   - shared <= SMEM
 tile:
   - BN * CLUSTER_N if SWAP else BM * CLUSTER_M

@@ -106,6 +106,10 @@ WAVE_CASES = [
     ("BM=64 BN=48 STAGES=4", "nn", (66, 190, 40), 0.0),
     ("BM=64 BN=16 STAGES=4 SWAP=1", "nn", (13, 129, 40), -0.5),
     ("BM=128 BN=8 STAGES=4 SWAP=1", "nt", (7, 131, 40), 0.0),
+    ("BM=128 BN=224 STAGES=4 CLUSTER_M=2", "tn", (264, 232, 200), -0.5),  # seven chunks of B, each cut along k
+    ("BM=192 BN=96 STAGES=4 CLUSTER_N=4", "nn", (184, 392, 136), -0.5),
+    ("BM=192 BN=160 STAGES=4 CLUSTER_M=2 SWAP=1", "tt", (328, 200, 72), 0.0),
+    ("BM=192 BN=128 STAGES=4 CLUSTER_N=2", "tn", (200, 264, 72), 0.0),
 ]
 WAVE_TF32_CASES = [
     ("BM=64 BN=32 STAGES=4 CLUSTER_K=2", "nn", (72, 40, 100), -0.5),
