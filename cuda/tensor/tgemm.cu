@@ -21,8 +21,11 @@ let:
   uneven_a: 0 if lda * BYTES % 16 == 0 else 1 if lda * BYTES % 4 == 0 else 2   # copied in parts of 4 bytes, or less
   uneven_b: 0 if ldb * BYTES % 16 == 0 else 1 if ldb * BYTES % 4 == 0 else 2
   halves: BYTES == 2             # operands of 16 bits
-  crossed_a: 1 if cdiv(lda * BYTES, 16) * 16 % 128 != 0 else 0   # 128 bytes of a row lie in two lines of the cache
-  crossed_b: 1 if cdiv(ldb * BYTES, 16) * 16 % 128 != 0 else 0
+  pitch_a: cdiv(lda * BYTES, 16) * 16    # bytes of a row as TMA fetches it
+  pitch_b: cdiv(ldb * BYTES, 16) * 16
+  # How often 128 bytes of a row lie in two lines of the cache, or in five sectors:
+  crossed_a: 0 if pitch_a % 128 == 0 else 1 if pitch_a % 64 == 0 else 2 if pitch_a % 32 == 0 else 4
+  crossed_b: 0 if pitch_b % 128 == 0 else 1 if pitch_b % 64 == 0 else 2 if pitch_b % 32 == 0 else 4
   ragged: copied > 0 or N * BYTES_C % 16 != 0   # TMA cannot fetch or store some rows
 shared_costs: [wgmma_wave, wgmma_cluster, wgmma_fp8, wgmma_splitk, wgmma_hybrid, wgmma_tf32, mma_stream, mma_sync,
   sgemm_outer, sgemm_stream]
@@ -39,6 +42,7 @@ costs:                          # in ps, but start, wave, pad, join, meet, end, 
     stream: 150                 # of 1 KB that all SMs fetch of the rows of products
     l2: 100                     # and of the columns
     cross: 100                  # more where 128 bytes of a row lie in two lines
+    half: 50                    # and where columns come 64 bytes at a time
     dram: 1024 * 1000000 // BANDWIDTH
     out: 400                    # of 1 KB of C
     box: 5000                   # of a column of a tile of 128 rows that leaves by TMA
@@ -48,6 +52,7 @@ costs:                          # in ps, but start, wave, pad, join, meet, end, 
     copy: 2048 * 1000000 // BANDWIDTH
     join: 300                   # of a cluster
     end: 300                    # of slices of K
+    sums: 1000                  # and for 64 sums of a tile
   wgmma_cluster: &rows
     start: 2500
     wave: 1200
@@ -150,13 +155,14 @@ estimates:                      # in ps
     reread: again if (turned_b if SWAP else turned_a) > 0 else 0
     paced: max(registers if through else latency, flight // STAGES) + reread
     crossed: (crossed_b if SWAP else crossed_a) * streamed + (crossed_a if SWAP else crossed_b) * fetched
-    feed: stream * streamed + l2 * fetched + cross * crossed
-    step: max(paced, busy * max(tensor * BM * BN // 4096, port * (BM + BN)), feed)
+    halved: 1 if BYTES == 2 and BN % 64 != 0 and (TRANS_A if SWAP else not TRANS_B) else 0
+    feed: half * halved * fetched + stream * streamed + l2 * fetched + cross * crossed // 4
+    step: max(paced, busy * max(tensor * BM * BN // 4096, port * (BM + BN)), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
     shorter: &shorter min(computed, moved)
     main: &overlapped max(computed, moved) + shorter * shorter // (2 * max(1, computed, moved))
-    ends: (1000 * join if cluster > 1 else 0) + (1000 * end if CLUSTER_K > 1 else 0)
+    ends: (1000 * join if cluster > 1 else 0) + (1000 * end + sums * BM * BN // 64 if CLUSTER_K > 1 else 0)
     store: stores * BN * (box * BM // 128 if BYTES_C == 2 and N % 8 == 0 else across if SWAP else loose)
     copies: turned_a + turned_b
     time: 1000 * start + main + store + ends + out * outputs + (1000 * pad if copies > 0 else 0) + copy * copies
@@ -168,7 +174,7 @@ estimates:                      # in ps
     steps: cdiv(K, wide)
     fetched: min(tiles, usable) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
     crossed: min(tiles, usable) * cluster * (crossed_a * BM // CLUSTER_N + crossed_b * BN // CLUSTER_M) // 8
-    feed: l2 * fetched + cross * crossed
+    feed: l2 * fetched + cross * crossed // 4
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
@@ -187,7 +193,7 @@ estimates:                      # in ps
     fetched: min(tiles, SMS // cluster) * cluster * (BM // CLUSTER_N + BN // CLUSTER_M) // 8
     rows: (crossed_b if swaps else crossed_a) * BM // CLUSTER_N
     crossed: min(tiles, SMS // cluster) * cluster * (rows + (crossed_a if swaps else crossed_b) * BN // CLUSTER_M) // 8
-    feed: l2 * fetched + cross * crossed
+    feed: l2 * fetched + cross * crossed // 4
     step: max(latency, flight // STAGES, tensor * BM * BN // 4096, port * (BM + BN), feed) + feed // 10
     computed: waves * (1000 * wave + steps * step)
     moved: dram * inputs
@@ -415,6 +421,13 @@ pick:                           # by the model that is explained below
       - wgmma_wave: {BM: 128, BN: 160, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_cluster: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: 2}
       - wgmma_cluster: {BM: 128, BN: [192, 256], STAGES: 4, CLUSTER_M: 2, CLUSTER_N: 2}
+  - when: halves and lines > 64 and large <= 3 * SMS
+    candidates:
+      - wgmma_wave: {BM: 128, BN: 160, STAGES: 5, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 224, STAGES: 5, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 192, BN: 128, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 192, BN: 128, STAGES: 5, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 192, BN: 160, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
   - when: halves and large > 2 * SMS
     candidates:
       - wgmma_cluster: {BM: 128, BN: 128, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: 1}
@@ -445,8 +458,16 @@ pick:                           # by the model that is explained below
       - wgmma_wave: {BM: 128, BN: 64, STAGES: 8, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
       - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 2, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 64, BN: 64, STAGES: 12, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 192, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: [2, 4], CLUSTER_K: 1, SWAP: [0, 1]}
   - when: halves and lines > 64 and small <= 2 * SMS and K >= 1024
     candidates:
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: 0}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 160, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: 0}
+      - wgmma_wave: {BM: 192, BN: 96, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: [0, 1]}
       - wgmma_splitk: {BN: [64, 128], STAGES: 6}
   - when: halves and lines > 64 and large <= 2 * SMS
     candidates:
@@ -546,7 +567,18 @@ pick:                           # by the model that is explained below
       - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 2, SWAP: [0, 1]}
       - wgmma_wave: {BM: 128, BN: 192, STAGES: 5, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
       - wgmma_wave: {BM: 128, BN: 256, STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 224, STAGES: 5, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 0}
+      - wgmma_wave: {BM: 192, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: [2, 4], CLUSTER_K: 1, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 192, BN: 128, STAGES: 5, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
+      - wgmma_wave: {BM: 192, BN: 160, STAGES: 5, CLUSTER_M: 2, CLUSTER_N: 1, CLUSTER_K: 1, SWAP: 1}
       - wgmma_tf32: {BM: 128, BN: [128, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
+  - when: BYTES == 4 and lines > 64 and small <= 2 * SMS and K >= 1024
+    candidates:
+      - wgmma_wave: {BM: 64, BN: 128, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 96, STAGES: 6, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: [0, 1]}
+      - wgmma_wave: {BM: 128, BN: 128, STAGES: 5, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: 4, SWAP: [0, 1]}
+      - wgmma_wave: {BM: 192, BN: 96, STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 1, CLUSTER_K: [2, 4], SWAP: [0, 1]}
   - when: BYTES == 4 and large > 2 * SMS
     candidates:
       - wgmma_tf32: {BM: 128, BN: [128, 256], STAGES: 4, CLUSTER_M: [1, 2], CLUSTER_N: 1}
@@ -575,8 +607,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //             half as long again if both take the same time, since waiting for memory is not hidden entirely
 //      step = the longest of latency, the flight of a stage / STAGES, products on the tensor cores, bytes that come
 //             to an SM, and KB that all SMs fetch from L2, which are fewer with larger tiles and clusters, and take
-//             longer where rows are no multiples of a line of 128 bytes. Where blocks multiply tile after tile, a tenth
-//             of the time to fetch is added, since moving tiles takes power from the tensor cores
+//             longer where rows are no multiples of a line of 128 bytes. A tenth of the time to fetch is added, since
+//             moving tiles takes power from the tensor cores
 //
 // How many clusters of eight run at once depends on the wiring of a GPU. So wgmma_hybrid competes with 14, 15 and 16 of
 // them, and the fit finds how much longer it takes with 14, and with 16 where one of them has to wait.
