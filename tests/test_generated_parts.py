@@ -379,6 +379,18 @@ def read_table(text):
     return {row[0]: row[1:] for row in rows}
 
 
+def test_the_record_has_a_line_for_each_date_and_revision_of_the_newest_files(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    (tmp_path / "durations.csv").write_text("name,seconds\na,60\nb,90\nc,30\nd,500\n")
+    for name, date in (("2026-12-01-a", "2026-12-01"), ("2026-11-01-b", "2026-11-01"), ("2026-12-01-b", "2026-12-01")):
+        (tmp_path / f"{name}.txt").write_text(ORIGIN.format(date, METHOD) + "\n")
+    (tmp_path / "2026-11-01-c.csv").write_text(ORIGIN.format("2026-11-01", METHOD) + "\nx,y\n")
+    assert KINDS["record"](page, ".").splitlines()[2:] == [
+        "| 2026-12-01 | H100 | abc | 2 | 2 | a, b |",
+        "| 2026-11-01 | H100 | abc | 1 | 0 | c |",
+    ]
+
+
 def test_draws_are_pooled_and_aligned_shapes_are_apart(page, tmp_path, monkeypatch):
     committed = max(ROOT.glob(SIZES))
     monkeypatch.setattr(tables, "ROOT", tmp_path)

@@ -106,6 +106,19 @@ def cite_text(page: Page, path: Path, origin: Origin | None, shown: str) -> Cita
     )
 
 
+def cite_whole(page: Page, path: Path) -> Citation:
+    """Cite a file of results/ as a whole, whatever has changed since."""
+    if ".jsonl" in path.suffixes:
+        environment = read_environment(path)
+        card, date, revision = environment.device, environment.started, environment.revision
+    else:
+        origin = next((origin for origin, _ in split_origins(path.read_text(encoding="utf-8")) if origin), None)
+        if origin is None:
+            return cite_text(page, path, None, "")
+        card, date, revision = origin.card, origin.date, origin.revision
+    return page.cite(Citation(path, _shorten_card(card), date[: len("2026-11-27")], revision))
+
+
 def _shorten_card(name: str) -> str:
     return name.removeprefix("NVIDIA ")
 

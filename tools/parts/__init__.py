@@ -9,7 +9,7 @@ charts      pictures of results
 contests    a kernel against the best other at every problem, the worst first
 draws       contests at the shapes of several draws, pooled
 overviews   a sweep at a glance: kernels by problems
-recorded    tables of the programs in benchmarks/, counters of profiles, text files
+recorded    tables of the programs in benchmarks/, counters of profiles, text files, and what is recorded
 """
 
 from __future__ import annotations

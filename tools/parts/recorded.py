@@ -1,4 +1,4 @@
-"""Parts from recorded files: tables of benchmarks, counters of profiles, the text of a file."""
+"""Parts from recorded files: tables of benchmarks, counters of profiles, the text of a file, and what there is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 
 from gemmbench.bench.origin import Origin, split_origins
 from gemmbench.errors import StoreError
-from tools.citations import cite_text
+from tools.citations import cite_text, cite_whole
 from tools.page import Page
-from tools.parts.tables import newest_file
+from tools.parts.tables import find_files, newest_file
+
+_RECORDED = re.compile(r"\d{4}-\d\d-\d\d[a-z]?-([\w-]+)\.")
 
 
 def _write_rows(page: Page, pattern: str, *words: str) -> str:
@@ -92,8 +94,30 @@ def _find_counter(output: str, name: str) -> str:
     return str(found[0]).strip()
 
 
+def _write_record(page: Page, folder: str) -> str:
+    """What the newest file of each command of benchmarks/record.py comes from, and how long the commands took.
+
+    Raises StoreError.
+    """
+    with newest_file(f"{folder}/durations.csv").open(newline="", encoding="utf-8") as file:
+        seconds = {row["name"]: float(row["seconds"]) for row in csv.DictReader(file)}
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    newest = {match[1]: path for path in find_files(f"{folder}/*") if (match := _RECORDED.match(path.name))}
+    for name in sorted(seconds.keys() & newest.keys()):
+        whose = cite_whole(page, newest[name])
+        groups.setdefault((whose.date, whose.card, whose.revision[:12] or "not recorded"), []).append(name)
+    if not groups:
+        raise StoreError(f"{folder} has no file of a command in durations.csv")
+    lines = [
+        [*key, str(len(names)), f"{sum(seconds[name] for name in names) / 60:.0f}", ", ".join(names)]
+        for key, names in sorted(groups.items(), reverse=True)
+    ]
+    return _format_markdown(["date", "card", "revision", "files", "minutes", "what was measured"], lines)
+
+
 KINDS: Mapping[str, Callable[..., str]] = {
     "rows": _write_rows,
+    "record": _write_record,
     "text": _write_text,
     "profile": _write_profile,
 }
