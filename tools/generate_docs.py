@@ -15,7 +15,7 @@ A part stays between two comments and is written from results/ or from the code,
                                           `columns`, `only` and `brief` as above
     <!-- begin overview FILES bf16 -->    kernels by sizes: the percentage of the baseline in a precision
     <!-- begin contest sgemm FILES -->    a kernel against the best other at each problem, the worst first;
-                                          `worst=10` so many lines, `by-pick` one for each kernel that it picks
+                                          `worst=10` so many lines
     <!-- begin draws sgemm FILES -->      the same, of all draws of shapes together, and how often it loses
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading,

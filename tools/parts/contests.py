@@ -17,9 +17,8 @@ from tools.page import NoResults, Page
 from tools.parts.tables import STYLE, cite_rows, read_comparison
 
 _HEADINGS = ["problem", "kernel", "time (us)", "best other", "% of it", "% of the bound", "what holds it back"]
-_PICK_HEADINGS = ["kernel", "shapes", "% of the best other", "lowest", "highest"]
 _ALIGNMENT = ["left", "left", "right", "left", "right", "right", "left"]
-_WORST, _BY_PICK = "worst=", "by-pick"
+_WORST = "worst="
 _SHORT, _NEARLY_FULL = 15e-6, 0.9  # seconds of a launch; share of the last wave
 
 
@@ -46,10 +45,9 @@ class Contest:
 def _write_contest(page: Page, kernel: str, *words: str) -> str:
     """How fast a kernel is relative to the best of all others, problem by problem, starting with the worst.
 
-    `worst=10` shows only ten problems; `by-pick` shows a line for each kernel that it picks instead. Raises StoreError
-    if the files have no problem in which it ran against another.
+    `worst=10` shows only ten problems. Raises StoreError if the files have no problem in which it ran against another.
     """
-    patterns = [word for word in words if word != _BY_PICK and not word.startswith(_WORST)]
+    patterns = [word for word in words if not word.startswith(_WORST)]
     found: list[Contest] = []
     citations: list[Citation] = []
     lacking = 0
@@ -64,8 +62,7 @@ def _write_contest(page: Page, kernel: str, *words: str) -> str:
     summary = _summarize([contest.share for contest in found]) + (
         f"\n{describe_lacking(lacking, kernel)}." if lacking else ""
     )
-    table = _format_picks(found) if _BY_PICK in words else format_worst(found, words)
-    return "\n".join([summary, "", table, "", *dict.fromkeys(map(str, citations))])
+    return "\n".join([summary, "", format_worst(found, words), "", *dict.fromkeys(map(str, citations))])
 
 
 def find_contests(page: Page, pattern: str, kernel: str) -> tuple[list[Contest], Citation]:
@@ -97,18 +94,6 @@ def format_worst(contests: Sequence[Contest], words: Sequence[str]) -> str:
     count = next((int(word.removeprefix(_WORST)) for word in words if word.startswith(_WORST)), len(contests))
     table = format_cells([_format_contest(each) for each in contests[:count]], _HEADINGS, STYLE, _ALIGNMENT)
     return table if count >= len(contests) else f"The worst {count}:\n\n{table}"
-
-
-def _format_picks(contests: Sequence[Contest]) -> str:
-    """A line for each kernel that was picked: at how many problems, and the mean, lowest and highest share."""
-    shares: dict[str, list[float]] = {}
-    for each in contests:
-        shares.setdefault(each.picked, []).append(each.share)
-    lines = [
-        [name, str(len(each)), *(f"{figure:.1f}" for figure in (statistics.geometric_mean(each), min(each), max(each)))]
-        for name, each in sorted(shares.items(), key=lambda item: -len(item[1]))
-    ]
-    return format_cells(lines, _PICK_HEADINGS, STYLE, ["left", *["right"] * 4])
 
 
 def _summarize(shares: list[float]) -> str:
