@@ -255,6 +255,10 @@ _TRIPLE_TF32 = PeakRates(
 )
 
 
+_TRUNCATED = 4096
+"""The products of a sum from which on the errors of truncation grow with it."""
+
+
 @dataclass(frozen=True)
 class Accumulator:
     """The type in which sums are kept. Integers up to 2**exact_bits are summed without error.
@@ -274,7 +278,11 @@ class Accumulator:
         return self.exact_bits < self.type.significand
 
     def unit(self, products: int) -> float:
-        """Return the unit roundoff u of a sum of K `products`. Truncation doubles it. Sums of integers have no error.
+        """Return the unit roundoff u of a sum of K `products`. Sums of integers have no error.
+
+        Truncation doubles it. It also moves every partial sum toward 0, so these errors add up while a sum keeps its
+        sign: from K = 4096 on, u grows with the square root of K. In tf32, the largest errors found are 10 u at 4096
+        and 18 u at 14336.
 
         A promoted sum consists of K / n partial sums of n products each. The partial sum of the products a b is off by
         u |a| |b|, which is n / K of u |A| |B|. The data have random signs, and truncation moves a partial sum toward 0.
@@ -285,7 +293,7 @@ class Accumulator:
             return 0.0
         unit = 2.0**-self.exact_bits * (2 if self.truncates else 1)
         if not 0 < self.promoted_every < products:
-            return unit
+            return unit * max(1.0, math.sqrt(products / _TRUNCATED)) if self.truncates else unit
         return unit * math.sqrt(self.promoted_every / products) + self.type.unit
 
 

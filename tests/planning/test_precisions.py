@@ -189,3 +189,9 @@ def test_cublas_finds_the_compute_type_by_the_accumulator():
     }
     for expected, names in by_type.items():
         assert {_compute_type(PRECISIONS[name], PEDANTIC) for name in names.split()} == {expected}
+
+
+def test_the_unit_of_truncated_sums_grows_with_their_length():
+    tf32, f32 = PRECISIONS["tf32"].accumulator, PRECISIONS["f32"].accumulator
+    assert tf32.unit(4096) == tf32.unit(8) == 2**-23
+    assert tf32.unit(4 * 4096) == 2 * 2**-23 and f32.unit(4 * 4096) == 2**-24
