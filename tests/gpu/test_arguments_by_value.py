@@ -21,8 +21,8 @@ block: [16, 16]
 ---*/
 #include <cuda_fp16.h>
 """
-LINE = 4
-"""Of `symbol`, at which the compiler tells what `args` has wrong."""
+LINE = 5
+"""Of `args`, which the compiler says are wrong."""
 
 BODY = """
 {{

@@ -144,7 +144,8 @@ def test_verify_finds_what_kernels_do_to_special_values(tmp_path, steps):
     command = [sys.executable, "-m", "gemmbench", "verify", *expected, *HEALTHY, "--kernels", folder]
     command += ["--device", "cuda", "--sizes", "35x129x133", "--layout", "nn", "--precision", "f32"]
     command += ["--epilogue", ",".join(steps)] if steps else []
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    wide = {**os.environ, "COLUMNS": "500"}
+    done = subprocess.run(command, cwd=tmp_path, env=wide, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
     assert len(expected) > 1
