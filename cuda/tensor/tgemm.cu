@@ -596,7 +596,7 @@ pick:                           # by the model that is explained below
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Chooses a kernel by a model of its time. The candidates of a kernel share five to twenty constants, which are
+// Chooses a kernel by a model of its time. The candidates of a kernel share five to 22 constants, which are
 // fitted to times on this card (tgemm.costs) or follow from its clock and bandwidth:
 //
 //      time = start + main
