@@ -28,7 +28,7 @@ A part stays between two comments and is written from results/ or from the code,
                                           `columns=x,y` shows only these columns
     <!-- begin text FILES "COMMAND" -->   a recorded text file; of one with the outputs of several
                                           commands, that of the command
-    <!-- begin record FOLDER -->         the dates and revisions of the newest file of each recorded command
+    <!-- begin record FOLDER -->          the dates and revisions of the newest file of each recorded command
     <!-- begin profile FILES "COMMAND" counters=a,b -->   some counters of recorded profiles, a line for each launch
     <!-- begin columns -->                the columns of the CSV; `columns transfers` what transfers add
     <!-- begin flags -->                  the letters that mark a row

@@ -42,7 +42,7 @@ costs:                          # in ps, but start, wave, pad, join, meet, end, 
     stream: 150                 # of 1 KB that all SMs fetch of the rows of products
     l2: 100                     # and of the columns
     cross: 100                  # more where 128 bytes of a row lie in two lines
-    half: 50                    # and where columns come 64 bytes at a time
+    half: 50                    # and where columns come 64 bytes or fewer at a time
     dram: 1024 * 1000000 // BANDWIDTH
     out: 400                    # of 1 KB of C
     box: 5000                   # of a column of a tile of 128 rows that leaves by TMA
@@ -622,8 +622,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                                            of the time
 //      K up to 256                           mma_sync where TMA cannot fetch rows: it needs no copy
 //      few tiles                             wgmma_wave with small tiles, or with slices of K
-//      up to two waves of 128 x 256          wgmma_wave and wgmma_cluster in clusters of one to eight
-//      more                                  wgmma_hybrid, which may cut the last tiles along K;
+//      up to three waves of 128 x 256        wgmma_wave and wgmma_cluster in clusters of one to eight
+//      more than two                         wgmma_hybrid, which may cut the last tiles along K;
 //                                            wgmma_cluster where rows are not multiples of 16 bytes
 //      tf32                                  the same; sgemm_stream for up to 16 lines, since reading the large operand
 //                                            takes most of the time; mma_sync takes operands in any layout

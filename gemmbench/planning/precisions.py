@@ -256,7 +256,7 @@ _TRIPLE_TF32 = PeakRates(
 
 
 _TRUNCATED = 4096
-"""The products of a sum from which on the errors of truncation grow with it."""
+"""From so many products on, the errors of truncation grow faster than the bound."""
 
 
 @dataclass(frozen=True)
