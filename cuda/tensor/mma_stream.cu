@@ -141,9 +141,10 @@ template <bool ALONG_K> __device__ void stage(TA* to, const Operands& operands, 
             const int skipped = first(line) % 8, wanted = skipped + end - k0;  // elements from `part` on
 #pragma unroll 4
             for (int i = lane; i < (depth + skipped + 7) / 8; i += 32)
-                copy_async(to + line * kPitch + 8 * i, part + 8 * i, 2 * max(0, min(8, wanted - 8 * i)));
+                copy_async<16>(address(to + line * kPitch + 8 * i), part + 8 * i, 2 * max(0, min(8, wanted - 8 * i)));
         }
-        wait_for_copies();
+        commit_copies();
+        wait_for_copies<0>();
         __syncwarp();
         for (int line = threadIdx.x / 32; line < present && operands.K % 8 != 0; line += WARPS)
 #pragma unroll 1

@@ -1,7 +1,7 @@
 /*---
 summary: mma.sync on fragments that ldmatrix loads from swizzled tiles, which cp.async copies into a ring of STAGES
 order: 210
-symbol: gemm
+symbol: gemm<unit_a, unit_b>
 precisions: [bf16, f16, tf32, f16_f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
 min_sm: 80
@@ -12,19 +12,27 @@ params:
   WM: [64, 32]                    # a warp's part of the block tile
   WN: [64, 32]
   STAGES: [3, 4, 2]
+  SPLIT_K: [1, 2, 4, 8, 16]     # parts of K, at most
 let:
   threads: (BM / WM) * (BN / WN) * 32
+  tiles: cdiv(M, BM) * cdiv(N, BN)
+  split: max(1, min(SPLIT_K, K * BYTES // 1024))
+  counters: cdiv(tiles * (1 + cdiv(split, 8)), 4) * 16    # bytes
+  unit_a: 16 if lda * BYTES % 16 == 0 else 8 if lda * BYTES % 8 == 0 else 4 if lda * BYTES % 4 == 0 else 2
+  unit_b: 16 if ldb * BYTES % 16 == 0 else 8 if ldb * BYTES % 8 == 0 else 4 if ldb * BYTES % 4 == 0 else 2
 require:
   - BM % WM == 0
   - BN % WN == 0
   - threads <= 512
   - threads >= 64
   - BM * BN <= 32768              # half of the registers hold sums
+  - SPLIT_K == 1 or WM * WN < 4096    # so that those of another part fit
   - STAGES * (BM + BN) * 128 <= SMEM    # 128 bytes along K
 tile: [BM, BN]
+workspace: counters + 4 * split * tiles * BM * BN if split > 1 else 0
+zeroed: counters if split > 1 else 0    # which the last blocks of a tile reset
 grid:
-  - cdiv(N, BN)
-  - cdiv(M, BM)
+  - tiles * split
 block:
   - threads
 shared: STAGES * (BM + BN) * 128
@@ -51,13 +59,19 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //
 // cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one barrier for 128
 // bytes of K. It comes before the last products of a tile, which run while the first fragments of the next tile are
-// being loaded. For tiles inside the matrices, each step copies its share without a check, so the main loop has no
-// branches and the compiler can put copies and loads between the products. Rows whose length is not a multiple of 16
-// bytes are copied 4 bytes at a time; in 16 bits, those of odd length go through registers.
+// being loaded. Each step copies its share, and only the tile at the end of K is checked along K, so the main loop has
+// no branches and the compiler can put copies and loads between the products. Rows beyond M or N are not copied:
+// whatever is in their place only affects results beyond C.
+//
+// Rows whose length is not a multiple of 16 bytes are copied 8 or 4 bytes at a time, neighbouring lanes taking
+// neighbouring bytes; in 16 bits, those of odd length go through registers. So no operand is copied in device memory
+// first. If C has few tiles, SPLIT_K blocks share each of them (parts.cuh), so that all SMs fetch the large operand.
 //
 // A warp of 64 x 64 loads 32 registers of fragments for 32 products, so it should be bound by the rate of mma.sync.
 
-#include <cuda_fp16.h>
+#include "../common/parts.cuh"
+#include "finish.cuh"
+#include "mma.cuh"
 
 constexpr bool kTf32 = sizeof(TA) == 4;
 constexpr int kRow = 128, kPart = 16;               // bytes
@@ -69,43 +83,6 @@ constexpr int kWarpsN = BN / WN, kThreads = BM / WM * kWarpsN * 32;
 constexpr int kTilesM = WM / 16, kTilesN = WN / 8;  // of one instruction
 constexpr int kTileA = BM * kRow, kStage = kTileA + BN * kRow;
 
-__device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
-
-// Start a copy of 16 or 4 bytes, or of zeros if not `inside`.
-template <int BYTES> __device__ void copy_async(unsigned to, const void* from, bool inside) {
-    if constexpr (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0));
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(inside ? 4 : 0));
-}
-__device__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LATER> __device__ void wait_for_copies() {  // for all groups except the last LATER
-    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
-}
-__device__ void store_shared(unsigned to, uint4 v) {
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w));
-}
-__device__ unsigned load_shared(unsigned from) {
-    unsigned value;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from));
-    return value;
-}
-// Lane i supplies the address of row i % 8 of matrix i / 8; register j of a lane is its part of matrix j.
-template <bool TRANSPOSED> __device__ void load_matrices(unsigned (&to)[4], unsigned row) {
-    if (TRANSPOSED)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(row));
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(row));
-}
-// TF32 keeps 10 bits after the point: round to nearest, because the instruction would truncate the others.
-__device__ unsigned round_to_tf32(unsigned bits) {
-    unsigned rounded;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
-    return rounded;
-}
 // The sums of a lane: c0 to c3; in f16, two of them share a register.
 struct Sums {
     float c[4] = {};
@@ -113,36 +90,17 @@ struct Sums {
 };
 struct HalfSums {
     unsigned c[2] = {};
-    __device__ float get(int i) const { return __half2float(__ushort_as_half(c[i / 2] >> i % 2 * 16)); }
+    __device__ float get(int i) const { return read_half(c[i / 2], i % 2); }
 };
 struct alignas(2 * sizeof(TC)) Pair {
     TC c[2];
 };
-__device__ void multiply_add(HalfSums& sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
-                 : "+r"(sum.c[0]), "+r"(sum.c[1])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ void multiply_add(Sums& sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
-#define MULTIPLY_ADD(SHAPE, TYPE)                                                                              \
-    asm("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, "            \
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                               \
-                 : "+f"(sum.c[0]), "+f"(sum.c[1]), "+f"(sum.c[2]), "+f"(sum.c[3])                              \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
-    if constexpr (kTf32) MULTIPLY_ADD("m16n8k8", "tf32");
-    else if constexpr (std::is_same_v<TA, __half>) MULTIPLY_ADD("m16n8k16", "f16");
-    else MULTIPLY_ADD("m16n8k16", "bf16");
-#undef MULTIPLY_ADD
-}
-
 // A tile of one operand: `EXTENT` rows or columns of the matrix, and kDepth k. ALONG_K: its rows in memory run along K.
 // Every row of the tile is a row of memory, or a part of one. Addresses consist of a part that differs between lanes,
 // computed once, and of constants.
 template <int EXTENT, bool ALONG_K> struct Tile {
     static constexpr int ROWS = ALONG_K ? EXTENT : kDepth, COLUMNS = ALONG_K ? kDepth : EXTENT;
-    static constexpr int PITCH = COLUMNS * sizeof(TA), PARTS = PITCH / kPart, STRIDE = kThreads / PARTS;
-    static_assert(kThreads % PARTS == 0 && ROWS % STRIDE == 0, "a thread copies the same part of every row");
-    static_assert((STRIDE & (STRIDE - 1)) == 0, "rows STRIDE apart differ in other bits than the first STRIDE rows");
+    static constexpr int PITCH = COLUMNS * sizeof(TA);  // bytes
 
     // The value with which the part numbers of a row are XORed. Single 32-bit loads need another order: four rows, with
     // eight neighbouring elements each, must lie in 32 banks.
@@ -150,36 +108,6 @@ template <int EXTENT, bool ALONG_K> struct Tile {
 
     // Where a part of a row lies.
     static __device__ unsigned place(int row, int part) { return row * PITCH + (part ^ exchange(row)) * kPart; }
-
-    // Copy the part that this thread copies of every row, with zeros where the matrix of `rows` x `columns` elements
-    // has none. `unit`: its rows begin at multiples of 16 bytes, of 4, or of less.
-    template <typename T>
-    static __device__ void copy(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0, int unit) {
-        constexpr int kPair = 4 / sizeof(T);  // elements of 4 bytes
-        const int part = threadIdx.x % PARTS, column = column0 + part * kWide, first = threadIdx.x / PARTS;
-        const auto is_inside = [&](int row, int j) { return row0 + row < rows && column + j < columns; };
-        const auto find = [&](int row, int j) {
-            return is_inside(row, j) ? matrix + size_t(row0 + row) * columns + column + j : matrix;
-        };
-        if (unit == kPart)
-#pragma unroll 1
-            for (int row = first; row < ROWS; row += STRIDE)
-                copy_async<kPart>(tile + place(row, part), find(row, 0), is_inside(row, 0));
-        else if (unit == 4)
-#pragma unroll 1
-            for (int row = first; row < ROWS; row += STRIDE)
-#pragma unroll
-                for (int j = 0; j < kWide; j += kPair)
-                    copy_async<4>(tile + place(row, part) + j * sizeof(T), find(row, j), is_inside(row, j));
-        else
-#pragma unroll 2
-            for (int row = first; row < ROWS; row += STRIDE) {
-                uint4 v;
-#pragma unroll
-                for (int j = 0; j < kWide; ++j) reinterpret_cast<T*>(&v)[j] = is_inside(row, j) ? *find(row, j) : T(0);
-                store_shared(tile + place(row, part), v);
-            }
-    }
 
     // The offset that lane `lane` adds to the address of a tile to load fragments of the rows or columns starting at
     // `first`.
@@ -214,76 +142,99 @@ template <int EXTENT, bool ALONG_K> struct Tile {
     }
 };
 
-// The tiles of one operand, copied in turn.
-template <typename T, int EXTENT, bool ALONG_K> struct Copies {
+// The tiles of one operand, copied in turn. The rows of its matrix begin at multiples of UNIT bytes.
+template <typename T, int EXTENT, bool ALONG_K, int UNIT> struct Copies {
     using Tile = ::Tile<EXTENT, ALONG_K>;
-    const T* matrix;
-    int rows, columns, begin;  // of the matrix, and where the block's part of M or N begins
-    int unit;                  // bytes that its rows are multiples of: 16, 4 or fewer
-    bool inside;               // only the end of K can lie outside the matrix
-    unsigned to;               // where this thread copies to in a tile; later rows are at constant offsets
-    const char* next;          // what it copies of the next tile
+    static constexpr bool THROUGH_REGISTERS = UNIT < 4;
+    static constexpr int PIECE = THROUGH_REGISTERS ? kPart : UNIT;  // bytes that a thread copies at once
+    static constexpr int ACROSS = Tile::PITCH / PIECE, COUNT = Tile::ROWS * ACROSS / kThreads;
+    static_assert((kThreads & (kThreads - 1)) == 0 && COUNT > 0, "the pieces of a thread have constant distances");
 
-    __device__ Copies(const T* matrix, int extent, int K, int begin)
-        : matrix(matrix), rows(ALONG_K ? extent : K), columns(ALONG_K ? K : extent), begin(begin) {
-        const size_t multiple = size_t(matrix) | columns * sizeof(T);
-        unit = multiple % kPart == 0 ? kPart : multiple % 4 == 0 ? 4 : 2;
-        inside = unit == kPart && begin + EXTENT <= extent;
-        const int row = threadIdx.x / Tile::PARTS, part = threadIdx.x % Tile::PARTS, column = part * kWide;
-        to = Tile::place(row, part);
-        const size_t first = ALONG_K ? size_t(begin + row) * columns + column : size_t(row) * columns + begin + column;
-        next = reinterpret_cast<const char*>(matrix + first);
-    }
-    __device__ void advance() { next += kDepth * sizeof(T) * (ALONG_K ? 1 : size_t(columns)); }
+    size_t pitch;               // bytes of a row of the matrix
+    const char* from;           // the first piece that this thread copies of the next tile
+    unsigned to;                // where it goes in a tile
+    int rows_left, bytes_left;  // of the matrix, from that piece on
 
-    // The tile at k0, even if parts of it lie outside the matrix.
-    __device__ void copy(unsigned tile, int k0) {
-        Tile::copy(tile, matrix, rows, columns, ALONG_K ? begin : k0, ALONG_K ? k0 : begin, unit);
-        advance();
+    // Pieces of a tile that begins at `begin` along M or N, which has `extent`, and at k0.
+    __device__ Copies(const T* matrix, int extent, int K, int begin, int k0)
+        : pitch((ALONG_K ? K : extent) * sizeof(T)) {
+        const int in_row = threadIdx.x % ACROSS * PIECE, row = threadIdx.x / ACROSS;
+        const int row0 = ALONG_K ? begin : k0, column0 = ALONG_K ? k0 : begin;
+        from = reinterpret_cast<const char*>(matrix + column0) + (row0 + row) * pitch + in_row;
+        to = Tile::place(row, in_row / kPart) + in_row % kPart;
+        rows_left = (ALONG_K ? extent : K) - row0 - row;
+        bytes_left = ((ALONG_K ? K : extent) - column0) * int(sizeof(T)) - in_row;
     }
-    // Share `step` of a tile inside the matrix, without a check.
-    __device__ void copy_share(unsigned tile, int step) {
-        constexpr int COUNT = Tile::ROWS / Tile::STRIDE;
+
+    // How far piece number i lies from the first one: kThreads pieces are a number of rows, or a part of one.
+    static constexpr __device__ int rows_below(int i) { return i * kThreads / ACROSS; }
+    static constexpr __device__ int bytes_behind(int i) { return i * kThreads % ACROSS * PIECE; }
+
+    // Share `step` of a tile, which lies INSIDE the matrix along K, or else has zeros beyond its end. XOR finds the
+    // part in a later row, since that row differs in other bits than the first ones.
+    template <bool INSIDE> __device__ void copy_share(unsigned tile, int step) {
 #pragma unroll
-        for (int i = 0; i < COUNT; ++i)
-            if (i * kShares / COUNT == step) {
-                constexpr int STRIDE = Tile::STRIDE;
-                copy_async<kPart>(tile + (to ^ Tile::exchange(i * STRIDE) * kPart) + i * STRIDE * Tile::PITCH,
-                           next + i * (STRIDE * sizeof(T)) * columns, true);
-            }
-        if (step == kShares - 1) advance();
+        for (int i = 0; i < COUNT; ++i) {
+            if (i * kShares / COUNT != step) continue;
+            const bool in_rows = rows_below(i) < rows_left, in_row = bytes_behind(i) < bytes_left;
+            const bool within = INSIDE || (ALONG_K ? in_row : in_rows);
+            const char* const piece = from + rows_below(i) * pitch + bytes_behind(i);
+            const unsigned at = tile + (to ^ Tile::exchange(rows_below(i)) * kPart) + rows_below(i) * Tile::PITCH +
+                                bytes_behind(i);
+            if constexpr (THROUGH_REGISTERS) {
+                uint4 v;
+#pragma unroll
+                for (int j = 0; j < kWide; ++j)
+                    reinterpret_cast<T*>(&v)[j] = in_rows && bytes_behind(i) + j * int(sizeof(T)) < bytes_left
+                                                      ? reinterpret_cast<const T*>(piece)[j]
+                                                      : T(0);
+                store_shared(at, v);
+            } else if (ALONG_K ? in_rows : in_row) copy_async<PIECE>(at, piece, within ? PIECE : 0);
+        }
+        if (step < kShares - 1) return;
+        from += ALONG_K ? kRow : kDepth * pitch;
+        (ALONG_K ? bytes_left : rows_left) -= ALONG_K ? kRow : kDepth;
     }
 };
 using TileA = Tile<BM, !TRANS_A>;
 using TileB = Tile<BN, TRANS_B>;
 
-extern "C" __global__ void __launch_bounds__(kThreads)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+template <int UNIT_A, int UNIT_B>
+__global__ void __launch_bounds__(kThreads)
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias, void* workspace) {
     extern __shared__ __align__(256) char shared[];  // dynamic: exceeds 48 KB
     const unsigned stages = address(shared), end = stages + STAGES * kStage;
-    const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int across = (N + BN - 1) / BN, tiles = across * ((M + BM - 1) / BM), split = gridDim.x / tiles;
+    const int tile = blockIdx.x / split, part = blockIdx.x % split;
+    const int row0 = tile / across * BM, column0 = tile % across * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;
     const auto follow = [&](unsigned stage) { return stage + kStage == end ? stages : stage + kStage; };
 
-    Copies<TA, BM, !TRANS_A> copies_a(A, M, K, row0);
-    Copies<TB, BN, TRANS_B> copies_b(B, N, K, column0);
+    const long long all = (K + kDepth - 1) / kDepth;  // steps along K, of which this block takes those from `first` on
+    const int first = int(all * part / split), steps = int(all * (part + 1) / split) - first;
+    Copies<TA, BM, !TRANS_A, UNIT_A> copies_a(A, M, K, row0, first * kDepth);
+    Copies<TB, BN, TRANS_B, UNIT_B> copies_b(B, N, K, column0, first * kDepth);
     unsigned filled = stages;
-    int k0 = 0;  // of the next tile to copy
+    int copied = 0;  // steps
+    const auto copy_share = [&](auto inside, int share) {
+        copies_a.template copy_share<decltype(inside)::value>(filled, share);
+        copies_b.template copy_share<decltype(inside)::value>(filled + kTileA, share);
+    };
+    // Past the last step the group is empty, so that counting groups counts steps.
     const auto end_copy = [&] {
         commit_copies();
-        k0 += kDepth;
+        ++copied;
         filled = follow(filled);
     };
-    // Copy the tiles of one step. Past the last one the group is empty, so that counting groups counts steps.
     const auto copy = [&] {
-        if (k0 < K) {
-            copies_a.copy(filled, k0);
-            copies_b.copy(filled + kTileA, k0);
-        }
+        if (copied < steps)
+#pragma unroll
+            for (int share = 0; share < kShares; ++share) copy_share(std::false_type{}, share);
         end_copy();
     };
     unsigned a[2][kTilesM][4], b[2][kTilesN / 2][4];  // fragments for this instruction along K and the next
-    const unsigned start_a = TileA::start<true>(warp_row, lane), start_b = kTileA + TileB::start<false>(warp_column, lane);
+    const unsigned start_a = TileA::start<true>(warp_row, lane);
+    const unsigned start_b = kTileA + TileB::start<false>(warp_column, lane);
     const auto load = [&](unsigned stage, int step) {
 #pragma unroll
         for (int m = 0; m < kTilesM; ++m) TileA::load<true>(a[step % 2][m], stage + start_a, m, step);
@@ -296,13 +247,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         __syncthreads();
     };
 
-    std::conditional_t<std::is_same_v<TACC, __half>, HalfSums, Sums> sum[kTilesM][kTilesN];
-    for (int tile = 0; tile < STAGES - 1; ++tile) copy();
+    std::conditional_t<sizeof(TACC) == 2, HalfSums, Sums> sum[kTilesM][kTilesN];
+#pragma unroll 1
+    for (int step = 0; step < STAGES - 1; ++step) copy();
     await_tile();
     unsigned stage = stages;
     load(stage, 0);
-    const auto multiply_tile = [&](auto copies_inside) {  // and copy one that lies inside the matrices, or any one
-        constexpr bool INSIDE = decltype(copies_inside)::value;
+    const auto multiply_tile = [&](auto inside) {  // and copy one that lies inside the matrices along K, or any one
+        constexpr bool INSIDE = decltype(inside)::value;
         if constexpr (!INSIDE) copy();
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
@@ -311,53 +263,67 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 await_tile();
                 stage = follow(stage);
             } else if constexpr (INSIDE) {
-                copies_a.copy_share(filled, step);
-                copies_b.copy_share(filled + kTileA, step);
+                copy_share(inside, step);
             }
             load(stage, (step + 1) % kSteps);
 #pragma unroll
             for (int m = 0; m < kTilesM; ++m)
 #pragma unroll
-                for (int n = 0; n < kTilesN; ++n)
-                    multiply_add(sum[m][n], a[step % 2][m], b[step % 2][n / 2][n % 2 * 2],
-                                 b[step % 2][n / 2][n % 2 * 2 + 1]);
+                for (int n = 0; n < kTilesN; ++n) {
+                    const unsigned(&of_a)[4] = a[step % 2][m], *const of_b = b[step % 2][n / 2] + n % 2 * 2;
+                    multiply_add(sum[m][n].c, of_a[0], of_a[1], of_a[2], of_a[3], of_b[0], of_b[1]);
+                }
         }
     };
-    int left = (K + kDepth - 1) / kDepth;
-    const int inside = copies_a.inside && copies_b.inside ? max(0, (K - k0) / kDepth) : 0;
-    left -= inside;
-    for (int tile = 0; tile < inside; ++tile) multiply_tile(std::true_type{});
-    for (int tile = 0; tile < left; ++tile) multiply_tile(std::false_type{});
+    const int whole = min(first + steps, K / kDepth) - first;  // steps without the end of K
+    const int inside = max(0, whole - (STAGES - 1));
+    for (int step = 0; step < inside; ++step) multiply_tile(std::true_type{});
+    for (int step = inside; step < steps; ++step) multiply_tile(std::false_type{});
     wait_for_copies<0>();
 
+    float total[kTilesM * kTilesN * 4];
+#pragma unroll
+    for (int i = 0; i < kTilesM * kTilesN * 4; ++i) total[i] = sum[i / 4 / kTilesN][i / 4 % kTilesN].get(i % 4);
+    if constexpr (SPLIT_K > 1)
+        if (split > 1 && !add_splits<BM * BN, kThreads>(total, workspace, tiles, split)) return;
+
     // Four lanes hold eight neighbouring elements of a row, two each, which are stored together where rows have pairs.
-    const bool pairs = (size_t(C) | N * sizeof(TC)) % sizeof(Pair) == 0;
+    const int row = row0 + warp_row, column = column0 + warp_column;
+    if ((size_t(C) | N * sizeof(TC)) % sizeof(Pair) == 0) {
+#pragma unroll
+        for (int i = 0; i < kTilesM * kTilesN * 4; i += 2) {
+            const int m = row + i / 4 / kTilesN * 16 + i % 4 / 2 * 8 + lane / 4;
+            const int n = column + i / 4 % kTilesN * 8 + lane % 4 * 2;
+            if (m >= M || n >= N) continue;
+            TC* const c = C + size_t(m) * N + n;
+            const float first = finish(total[i], alpha, beta, c, bias, n);
+            *reinterpret_cast<Pair*>(c) = {TC(first), TC(finish(total[i + 1], alpha, beta, c + 1, bias, n + 1))};
+        }
+        return;
+    }
+    // Elsewhere single elements would fill a fraction of the sectors of a row at a time. So a warp passes 16 rows at a
+    // time through shared memory, and each lane stores columns.
+    constexpr int kPitch = WN + 8;  // two rows lie in different banks
+    float* const box = reinterpret_cast<float*>(shared) + warp * 16 * kPitch;
+    __syncthreads();
 #pragma unroll
     for (int m = 0; m < kTilesM; ++m) {
 #pragma unroll
-        for (int n = 0; n < kTilesN; ++n) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const int row = row0 + warp_row + m * 16 + half * 8 + lane / 4;
-                const int column = column0 + warp_column + n * 8 + lane % 4 * 2;
-                if (row >= M || column >= N) continue;
-                TC* const c = C + size_t(row) * N + column;
-                const bool both = column + 1 < N;
-                Pair result;
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    float value = float(alpha) * sum[m][n].get(half * 2 + i);
-                    if (beta != TACC(0) && (i == 0 || both)) value += float(beta) * float(c[i]);  // 0: C is not read
-                    if (BIAS && (i == 0 || both)) value += float(bias[column + i]);
-                    if (RELU && value < 0) value = 0;  // a NaN stays
-                    result.c[i] = TC(value);
-                }
-                if (pairs) *reinterpret_cast<Pair*>(c) = result;
-                else {
-                    c[0] = result.c[0];
-                    if (both) c[1] = result.c[1];
-                }
-            }
+        for (int i = 0; i < kTilesN * 4; i += 2) {
+            const float* const two = total + m * kTilesN * 4 + i;
+            float* const to = box + (i % 4 / 2 * 8 + lane / 4) * kPitch + i / 4 * 8 + lane % 4 * 2;
+            *reinterpret_cast<float2*>(to) = {two[0], two[1]};
         }
+        __syncwarp();
+        for (int n = column + lane; n < min(column + WN, N); n += 32) {
+            TC* const c = C + size_t(row + m * 16) * N + n;
+            float v[16];
+#pragma unroll
+            for (int i = 0; i < 16; ++i) v[i] = box[i * kPitch + n - column];
+#pragma unroll
+            for (int i = 0; i < 16; ++i)
+                if (row + m * 16 + i < M) c[size_t(i) * N] = TC(finish(v[i], alpha, beta, c + size_t(i) * N, bias, n));
+        }
+        __syncwarp();
     }
 }
