@@ -18,8 +18,9 @@ let:
   copied_b: size_b if ldb * BYTES % 16 != 0 else 0
   copied: copied_a + copied_b
   padded: 1 if copied > 0 else 0
-  uneven_a: 0 if lda * BYTES % 16 == 0 else 1 if lda * BYTES % 4 == 0 else 2   # copied in parts of 4 bytes, or less
-  uneven_b: 0 if ldb * BYTES % 16 == 0 else 1 if ldb * BYTES % 4 == 0 else 2
+  # How many copies mma_sync needs for 16 bytes of a row, besides the first:
+  pieces_a: 0 if lda * BYTES % 16 == 0 else 1 if lda * BYTES % 8 == 0 else 3 if lda * BYTES % 4 == 0 else 7
+  pieces_b: 0 if ldb * BYTES % 16 == 0 else 1 if ldb * BYTES % 8 == 0 else 3 if ldb * BYTES % 4 == 0 else 7
   halves: BYTES == 2             # operands of 16 bits
   pitch_a: cdiv(lda * BYTES, 16) * 16    # bytes of a row as TMA fetches it
   pitch_b: cdiv(ldb * BYTES, 16) * 16
@@ -105,12 +106,14 @@ costs:                          # in ps, but start, wave, pad, join, meet, end, 
     start: 1500
     wave: 1000
     latency: 500000             # of a step along K
-    late: 500000                # more for each operand whose rows are no multiples of 16 bytes, twice if not of 4
+    late: 500000                # more for each operand whose rows are no multiples of 4 bytes
     step: 300000                # for 64 x 64 results of an SM
-    odd: 300000                 # more, likewise
+    odd: 30000                  # for 64 more copies of a step
     dram: 1024 * 1000000 // BANDWIDTH
     out: 400
     loose: 400                  # more where rows of C are no multiples of 16 bytes
+    part: 400                   # of 1 KB of sums
+    meet: 1000                  # of parts in device memory
   sgemm_outer:
     start: 1200
     each: 300                   # of 64 multiply-adds of an SM, or twelve for each store
@@ -238,14 +241,17 @@ estimates:                      # in ps
     computed: (each + busy * (LINES // 8) + odd * more) * rounds * cdiv(cdiv(K, round), split) + staged
     time: 1000 * start + computed + (dram + shift * more) * read + adding
   mma_sync:
-    blocks: cdiv(cdiv(M, BM) * cdiv(N, BN), SMS)    # one after another on an SM
+    tiles: cdiv(M, BM) * cdiv(N, BN)
+    split: max(1, min(SPLIT_K, K * BYTES // 1024))
+    blocks: cdiv(tiles * split, SMS)    # one after another on an SM
     waves: cdiv(blocks, SMEM // (STAGES * (BM + BN) * 128))
-    steps: cdiv(K, wide)
-    unaligned: uneven_a + uneven_b
-    alone: waves * (1000 * wave + steps * (latency + late * unaligned))
-    computed: alone + (step + odd * unaligned) * (blocks * steps * BM * BN // 4096)
+    steps: cdiv(cdiv(K, wide), split)
+    alone: waves * (1000 * wave + steps * (latency + late * (pieces_a // 7 + pieces_b // 7)))
+    work: step * BM * BN // 4096 + odd * ((BM * pieces_a + BN * pieces_b) // 64)
+    computed: alone + work * (blocks * steps)
     stored: (out + (loose if N % 4 != 0 else 0)) * outputs
-    time: 1000 * start + computed + dram * inputs + stored
+    adding: part * tiles * split * BM * BN // 256 + 1000 * meet if split > 1 else 0
+    time: 1000 * start + computed + dram * inputs + stored + adding
   sgemm_outer:
     blocks: cdiv(cdiv(M, ROWS) * cdiv(N, COLUMNS), SMS)
     threads: 1024 if DEPTH <= 4 else 768 if DEPTH <= 8 else 512 if DEPTH <= 16 else 256     # on an SM
@@ -516,11 +522,17 @@ pick:                           # by the model that is explained below
       - wgmma_fp8: {BM: 256, BN: [128, 192], STAGES: 4, CLUSTER_M: 1, CLUSTER_N: 2}
   - when: BYTES == 2 and lines > 16 and K <= 256 and copied > 0
     candidates:
-      - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: [2, 3]}
+      - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: [2, 3], SPLIT_K: 1}
+      - mma_sync: {BM: 64, BN: 128, WM: 32, WN: 32, STAGES: 3, SPLIT_K: 1}
   - when: BYTES == 4 and lines > 16 and K <= 256
     candidates:
-      - mma_sync: {BM: 64, BN: [64, 128], WM: 32, WN: 32, STAGES: 3}
-      - mma_sync: {BM: 128, BN: 64, WM: 32, WN: 64, STAGES: 3}
+      - mma_sync: {BM: 64, BN: [64, 128], WM: 32, WN: 32, STAGES: 3, SPLIT_K: 1}
+      - mma_sync: {BM: 128, BN: 64, WM: 32, WN: 64, STAGES: 3, SPLIT_K: 1}
+  - when: BYTES > 1 and lines > 16 and lines <= 256 and K > 256 and copied > 0
+    candidates:
+      - mma_sync: {BM: 64, BN: 64, WM: 32, WN: 32, STAGES: 4, SPLIT_K: [2, 4, 8, 16]}
+      - mma_sync: {BM: 128, BN: 64, WM: 32, WN: 32, STAGES: 4, SPLIT_K: [2, 4, 8]}
+      - mma_sync: {BM: 64, BN: 128, WM: 32, WN: 32, STAGES: 3, SPLIT_K: [1, 2, 4]}
   - when: BYTES == 4 and lines == 1
     candidates:
       - sgemm_stream: {LINES: 1, OUTPUTS: 16, THREADS: 256, AHEAD: 1, BLOCKS: 2}
@@ -620,7 +632,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                                            no multiples of 16 bytes, both of which load from any address
 //      K up to 16, in tf32 up to 32          sgemm_outer: products in FP32 are fast enough, since storing C takes most
 //                                            of the time
-//      K up to 256                           mma_sync where TMA cannot fetch rows: it needs no copy
+//      K up to 256, or up to 256 lines       mma_sync where TMA cannot fetch rows: it needs no copy, and may split K
 //      few tiles                             wgmma_wave with small tiles, or with slices of K
 //      up to three waves of 128 x 256        wgmma_wave and wgmma_cluster in clusters of one to eight
 //      more than two                         wgmma_hybrid, which may cut the last tiles along K;
