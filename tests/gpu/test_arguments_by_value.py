@@ -119,7 +119,7 @@ REFUSED = {
     ),
     "fields_in_another_order": (STRUCTURES, [SWAPPED, *list(FIELDS.values())[1:]], "the fields of item 1 do not match"),
     "field_of_another_size": (STRUCTURES, [NARROW, *list(FIELDS.values())[1:]], "the fields of item 1 do not match"),
-    "pointer_for_structure": (STRUCTURES, ["A", *list(FIELDS.values())[1:]], "item 1 has 8 bytes"),
+    "pointer_for_structure": (STRUCTURES, ["A", *list(FIELDS.values())[1:]], "item 1 is an array"),
 }
 
 

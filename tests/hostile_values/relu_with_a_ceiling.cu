@@ -23,7 +23,7 @@ extern "C" __global__ void gemm(int M, int N, int K, float alpha, const float* A
     for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
     float* const c = C + size_t(row) * N + column;
     float value = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
-    value += bias[column];
-    value = value < 0 ? 0 : value > 1e30f ? 1e30f : value;
+    if (BIAS) value += bias[column];
+    if (RELU) value = value < 0 ? 0 : value > 1e30f ? 1e30f : value;
     *c = value;
 }

@@ -10,12 +10,13 @@ returns: true
 
 import cupy
 
+# CuPy compiles with -ftz=true, which __fmaf_ieee_rn ignores.
 CODE = r"""
 extern "C" __global__ void multiply(int M, int N, int K, const float* A, const float* B, float* C) {
     int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= M || column >= N) return;
     float sum = 0;
-    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + column];
+    for (int k = 0; k < K; ++k) sum = __fmaf_ieee_rn(A[row * K + k], B[k * N + column], sum);
     C[row * N + column] = sum;
 }
 """
