@@ -8,15 +8,15 @@
 #include <type_traits>
 
 // d += A B, 16 x 8 and 16 k. Lane 4 g + t holds the elements of row g of A at k 2 t, 2 t + 1 and at 2 t + 8, 2 t + 9 in
-// a0 and a2, and those of row g + 8 in a1 and a3; b0 and b1 hold the elements of column g of B at these k. d[0] and d[1]
-// hold the sums of row g in columns 2 t and 2 t + 1, and d[2] and d[3] those of row g + 8. In tf32 there are 8 k, and a
+// a0 and a2, and those of row g + 8 in a1 and a3; b0 and b1 hold the elements of column g of B at these k. d[0], d[1]
+// are the sums of row g in columns 2 t and 2 t + 1, and d[2], d[3] those of row g + 8. In tf32 there are 8 k, and a
 // register holds one element, at k t or t + 4.
 __device__ inline void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0,
                                     unsigned b1) {
-#define MULTIPLY_ADD(SHAPE, TYPE)                                                                             \
+#define MULTIPLY_ADD(SHAPE, TYPE)                                                                                     \
     asm("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
-        "{%0, %1, %2, %3};"                                                                                   \
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                      \
+        "{%0, %1, %2, %3};"                                                                                           \
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                              \
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
     if constexpr (sizeof(TA) == 4) MULTIPLY_ADD("m16n8k8", "tf32");
     else if constexpr (std::is_same_v<TA, __half>) MULTIPLY_ADD("m16n8k16", "f16");

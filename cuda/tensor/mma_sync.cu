@@ -54,18 +54,19 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //
 // ldmatrix fills four such registers of all lanes at once: four times, it reads eight rows of 16 bytes. Rows of a
 // tile are multiples of 128 bytes, so eight rows below one another would lie in the same banks. So their 16-byte
-// parts are swizzled: part p of row r is at p XOR r % 8. An operand whose rows run along M or N is transposed by
+// parts are swizzled: part p of row r is at p XOR (r % 8). An operand whose rows run along M or N is transposed by
 // ldmatrix as it is loaded; for 32-bit elements, which ldmatrix cannot transpose, lanes load one by one.
 //
-// cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one barrier for 128
-// bytes of K. It comes before the last products of a tile, which run while the first fragments of the next tile are
-// being loaded. Each step copies its share, and only the tile at the end of K is checked along K, so the main loop has
-// no branches and the compiler can put copies and loads between the products. Rows beyond M or N are not copied:
-// whatever is in their place only affects results beyond C.
+// cp.async copies the next STAGES - 1 tiles while the warps multiply, so there is one barrier for 128 bytes of K. It
+// comes before the last products of a tile, which run while the first fragments of the next tile are being loaded.
+// Before it, each step of products copies a share of a tile. In the main loop no tile reaches beyond K, so it has no
+// branches, and the compiler can put copies and loads between the products. Rows and columns beyond M or N are not
+// copied: whatever is in their place only affects results beyond C.
 //
 // Rows whose length is not a multiple of 16 bytes are copied 8 or 4 bytes at a time, neighbouring lanes taking
-// neighbouring bytes; in 16 bits, those of odd length go through registers. So no operand is copied in device memory
-// first. If C has few tiles, SPLIT_K blocks share each of them (parts.cuh), so that all SMs fetch the large operand.
+// neighbouring bytes; rows of an odd number of 16-bit elements go through registers. So no launch before this one has
+// to pad an operand. SPLIT_K blocks, or fewer if K is short, share each tile of C (parts.cuh), which helps where there
+// are few: then all SMs fetch the large operand.
 //
 // A warp of 64 x 64 loads 32 registers of fragments for 32 products, so it should be bound by the rate of mma.sync.
 
@@ -83,7 +84,7 @@ constexpr int kWarpsN = BN / WN, kThreads = BM / WM * kWarpsN * 32;
 constexpr int kTilesM = WM / 16, kTilesN = WN / 8;  // of one instruction
 constexpr int kTileA = BM * kRow, kStage = kTileA + BN * kRow;
 
-// The sums of a lane: c0 to c3; in f16, two of them share a register.
+// The sums of a lane in one product of 16 x 8: c0 to c3; in f16, two of them share a register.
 struct Sums {
     float c[4] = {};
     __device__ float get(int i) const { return c[i]; }
@@ -103,7 +104,7 @@ template <int EXTENT, bool ALONG_K> struct Tile {
     static constexpr int PITCH = COLUMNS * sizeof(TA);  // bytes
 
     // The value with which the part numbers of a row are XORed. Single 32-bit loads need another order: four rows, with
-    // eight neighbouring elements each, must lie in 32 banks.
+    // eight neighbouring elements each, must lie in 32 different banks.
     static constexpr __device__ int exchange(int row) { return ALONG_K || !kTf32 ? row % 8 : row % 4 * 2; }
 
     // Where a part of a row lies.
@@ -119,10 +120,10 @@ template <int EXTENT, bool ALONG_K> struct Tile {
         else return place(lane % 4, (first + lane / 4) / 4) + lane / 4 % 4 * 4;
     }
 
-    // Fragments of 16 rows or columns, number `number` counted from `start`, for step number `step`. `a0` and `a1`
-    // differ in rows or columns and `a0` and `a2` in k if A_ORDER; otherwise it is the other way round. XOR
-    // exchanges the parts of a row, so it also finds the part that lies some parts further on: XOR with that number,
-    // which has no bit in common with the part of the lane.
+    // Fragments of 16 rows or columns, number `number` counted from `start`, for step number `step`. If A_ORDER, to[0]
+    // and to[1] differ in rows or columns, and to[0] and to[2] in k; otherwise it is the other way round. XOR exchanges
+    // the parts of a row, so it also finds the part that lies some parts further on: XOR with that number, which has no
+    // bit in common with the part of the lane.
     template <bool A_ORDER> static __device__ void load(unsigned (&to)[4], unsigned start, int number, int step) {
         if constexpr (ALONG_K) {
             load_matrices<false>(to, (start ^ step * 2 * kPart) + number * 16 * PITCH);
@@ -170,8 +171,8 @@ template <typename T, int EXTENT, bool ALONG_K, int UNIT> struct Copies {
     static constexpr __device__ int rows_below(int i) { return i * kThreads / ACROSS; }
     static constexpr __device__ int bytes_behind(int i) { return i * kThreads % ACROSS * PIECE; }
 
-    // Share `step` of a tile, which lies INSIDE the matrix along K, or else has zeros beyond its end. XOR finds the
-    // part in a later row, since that row differs in other bits than the first ones.
+    // Share `step` of a tile, which lies INSIDE the matrix along K, or else has zeros beyond its end. rows_below(i) has
+    // no bit in common with the row of the first piece, so XOR with its own value finds the part in that later row.
     template <bool INSIDE> __device__ void copy_share(unsigned tile, int step) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
@@ -287,7 +288,7 @@ __global__ void __launch_bounds__(kThreads)
     if constexpr (SPLIT_K > 1)
         if (split > 1 && !add_splits<BM * BN, kThreads>(total, workspace, tiles, split)) return;
 
-    // Four lanes hold eight neighbouring elements of a row, two each, which are stored together where rows have pairs.
+    // Four lanes hold eight neighbouring elements of a row, two each, which are stored at once where pairs are aligned.
     const int row = row0 + warp_row, column = column0 + warp_column;
     if ((size_t(C) | N * sizeof(TC)) % sizeof(Pair) == 0) {
 #pragma unroll
@@ -301,9 +302,9 @@ __global__ void __launch_bounds__(kThreads)
         }
         return;
     }
-    // Elsewhere single elements would fill a fraction of the sectors of a row at a time. So a warp passes 16 rows at a
-    // time through shared memory, and each lane stores columns.
-    constexpr int kPitch = WN + 8;  // two rows lie in different banks
+    // Elsewhere each store of single elements would write only parts of sectors of 32 bytes. So a warp passes 16 rows
+    // at a time through shared memory, and each lane stores columns.
+    constexpr int kPitch = WN + 8;  // the four rows that half a warp writes lie in different banks
     float* const box = reinterpret_cast<float*>(shared) + warp * 16 * kPitch;
     __syncthreads();
 #pragma unroll

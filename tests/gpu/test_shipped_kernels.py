@@ -58,10 +58,30 @@ FAMILIES = {
         "bf16,tf32,f16_f32",
         "wgmma_wave",
     ),
-    "picked": (OF_16_BYTES + SIZES, "bf16,f16,tf32,f16_f16,bf16_f32", "tgemm"),
+    "picked": ([*OF_16_BYTES, *SIZES, (1201, 41, 4609), (35, 1203, 2311)], "bf16,f16,tf32,f16_f16,bf16_f32", "tgemm"),
     "picked in fp8": (OF_8_BITS, "e4m3,e4m3_fast,e5m2,e5m2_fast", "tgemm"),
     "picked for split factors": (OF_16_BYTES + SIZES, "3xtf32", "tgemm"),
 }
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+def test_mma_sync_adds_parts_of_k(layout):
+    """Rows of 2, 4, 8 and 16 bytes times an odd number, and more parts than meet at once."""
+    if why := probe.why_no_gpu():
+        pytest.skip(why)
+    small = {"BM": 64, "BN": 64, "WM": 32, "WN": 32, "SPLIT_K": 16}
+    sizes = [(71, 67, 9001), (70, 134, 5002), (72, 44, 4612)]
+    checks = gemmbench.verify(
+        "mma_sync",
+        sizes=sizes,
+        precision="bf16,f16,tf32,f16_f16",
+        layout=layout,
+        params=small,
+        device="cuda",
+        progress=False,
+    )
+    assert checks.ok, checks.failures[:5]
+    assert checks.records
 
 
 @pytest.mark.parametrize("family", FAMILIES)

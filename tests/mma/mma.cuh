@@ -15,6 +15,8 @@ template <typename T> __device__ T& at(unsigned address) {
     return *reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(all_shared) >> 32 << 32 | address);
 }
 
+#include "copies.cuh"
+
 __device__ inline void store_shared(unsigned to, uint4 v) { at<uint4>(to) = v; }
 __device__ inline unsigned load_shared(unsigned from) { return at<unsigned>(from); }
 template <bool TRANSPOSED> __device__ void load_matrices(unsigned (&to)[4], unsigned row) {
@@ -57,10 +59,3 @@ __device__ inline void multiply_add(float (&d)[4], unsigned a0, unsigned a1, uns
 }
 __device__ inline float read_half(unsigned, int) { return NAN; }  // no test has sums in f16
 __device__ inline unsigned round_to_tf32(unsigned bits) { return (bits + 0x1000) & ~0x1fffu; }
-
-template <int SIZE> __device__ void copy_async(unsigned to, const void* from, int bytes) {
-    memset(&at<char>(to), 0, SIZE);
-    memcpy(&at<char>(to), from, bytes);
-}
-__device__ inline void commit_copies() {}
-template <int LATER> __device__ void wait_for_copies() {}
