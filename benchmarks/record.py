@@ -58,7 +58,7 @@ ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 DRAWS = find_last_draws(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
-SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
+SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS)
 TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32", "scales")
 SWEEPS = ("batches", "groups", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
 SEARCHED = ("sgemm_pick",)
@@ -81,16 +81,13 @@ RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
     "strides_apart": (*GEMMBENCH, "run", "-c", "strides", "--separate-c", "--baseline", "cublaslt"),
     "epilogues_gelu": (*GEMMBENCH, "run", "-c", "epilogues", "--epilogue", "bias,gelu_tanh"),
-    "tgemm_f16": (*TGEMM, "--precision", "f16"),
     "tgemm_tf32": (*TGEMM, "--precision", "tf32", "--layout", "nt,nn,tt,tn", "--sizes", "4096,8192"),
-    "tgemm_fp8": (*TGEMM, "--precision", "e4m3,e4m3_fast", "--layout", "nt", "--sizes", "4096,8192"),
     "tgemm_3xtf32": (*TGEMM, "--precision", "3xtf32", "--sizes", "4096,8192"),
     "mma_sync": (*GEMMBENCH, "run", "mma_sync", "cublas", "--precision", "bf16", "--sizes", "4096", *MMA_SYNC_TILES),
     "tensor_narrow": (*GEMMBENCH, "run", *NARROW, "--precision", "bf16", "--sizes", "4x7410x1425,128x2048x4096"),
     "python": (*GEMMBENCH, "run", "-c", "examples/python/compare.yaml", "--compile-limit", "600"),
     "python_groups": (*GEMMBENCH, "run", *GROUPED, "--precision", "bf16", "--sizes", EXPERTS, "--compile-limit", "600"),
     "mlp": (*GEMMBENCH, "mlp"),
-    "mlp-hot": (*GEMMBENCH, "mlp", "--cache", "hot"),
     "transfers-small": (*GEMMBENCH, "run", "naive", "tiled", "cublas", "--with-transfers", "--sizes", "1024x1024x768"),
     "transfers": (*GEMMBENCH, "run", "blocktile_2d", "cublas", "--with-transfers", "--sizes", "8192"),
     "sgemm_schedule-space": (*GEMMBENCH, "run", "sgemm_schedule", *SPACE, "--sizes", "4096"),
