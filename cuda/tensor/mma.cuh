@@ -30,6 +30,7 @@ __device__ inline void multiply_add(unsigned (&d)[2], unsigned a0, unsigned a1, 
         : "+r"(d[0]), "+r"(d[1])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
+// Sum i of the two in a register.
 __device__ inline float read_half(unsigned pair, int i) { return __half2float(__ushort_as_half(pair >> i * 16)); }
 // TF32 keeps 10 bits after the point: round to nearest, because the instruction would truncate the others.
 __device__ inline unsigned round_to_tf32(unsigned bits) {

@@ -96,6 +96,7 @@ struct HalfSums {
 struct alignas(2 * sizeof(TC)) Pair {
     TC c[2];
 };
+
 // A tile of one operand: `EXTENT` rows or columns of the matrix, and kDepth k. ALONG_K: its rows in memory run along K.
 // Every row of the tile is a row of memory, or a part of one. Addresses consist of a part that differs between lanes,
 // computed once, and of constants.

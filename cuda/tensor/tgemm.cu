@@ -632,7 +632,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                                            no multiples of 16 bytes, both of which load from any address
 //      K up to 16, in tf32 up to 32          sgemm_outer: products in FP32 are fast enough, since storing C takes most
 //                                            of the time
-//      K up to 256, or up to 256 lines       mma_sync where TMA cannot fetch rows: it needs no copy, and may split K
+//      up to 256 rows, columns or k          mma_sync where TMA cannot fetch rows: it needs no copy, and may split K
 //      few tiles                             wgmma_wave with small tiles, or with slices of K
 //      up to three waves of 128 x 256        wgmma_wave and wgmma_cluster in clusters of one to eight
 //      more than two                         wgmma_hybrid, which may cut the last tiles along K;

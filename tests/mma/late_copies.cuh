@@ -8,12 +8,12 @@ struct Copy {
     const void* from;
     int size, bytes, group;
 };
-struct OfThread {
+struct ThreadCopies {
     std::vector<Copy> started;
     int groups = 0;
 };
-__device__ inline OfThread& copies_of_thread() {
-    static thread_local auto* const copies = new OfThread[1024];
+__device__ inline ThreadCopies& copies_of_thread() {
+    static thread_local auto* const copies = new ThreadCopies[1024];
     return copies[threadIdx.x];
 }
 
@@ -24,7 +24,7 @@ template <int SIZE> __device__ void copy_async(unsigned to, const void* from, in
 }
 __device__ inline void commit_copies() { ++copies_of_thread().groups; }
 template <int LATER> __device__ void wait_for_copies() {
-    OfThread& copies = copies_of_thread();
+    ThreadCopies& copies = copies_of_thread();
     std::vector<Copy> left;
     for (const Copy& copy : copies.started)
         if (copy.group >= copies.groups - LATER) left.push_back(copy);
