@@ -16,7 +16,7 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin overview FILES bf16 -->    kernels by sizes: the percentage of the baseline in a precision
     <!-- begin contest sgemm FILES -->    a kernel against the best other at each problem, the worst first;
                                           `worst=10` so many lines
-    <!-- begin draws sgemm FILES -->      the same, of all draws of shapes together, and how often it loses
+    <!-- begin draw_list sgemm FILES -->  a line for each draw of shapes, and how often the kernel is slow there
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading,
                                           `M=4096` those of one size

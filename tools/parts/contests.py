@@ -52,32 +52,37 @@ def _write_contest(page: Page, kernel: str, *words: str) -> str:
     citations: list[Citation] = []
     lacking = 0
     for pattern in patterns:
-        contests, citation = find_contests(page, pattern, kernel)
+        contests = find_contests(pattern, kernel)
         found += contests
-        citations.append(citation)
-        lacking += count_lacking(pattern, len(contests))
+        citations.append(cite_contests(page, pattern, contests))
+        lacking += _count_lacking(pattern, len(contests))
     if not found:
         raise NoResults(f"{' and '.join(patterns)} have no problem with {kernel} and another")
     found.sort(key=lambda contest: contest.share)
     summary = _summarize([contest.share for contest in found]) + (
-        f"\n{describe_lacking(lacking, kernel)}." if lacking else ""
+        f"\n{_describe_lacking(lacking, kernel)}." if lacking else ""
     )
-    return "\n".join([summary, "", format_worst(found, words), "", *dict.fromkeys(map(str, citations))])
+    return "\n".join([summary, "", _format_worst(found, words), "", *dict.fromkeys(map(str, citations))])
 
 
-def find_contests(page: Page, pattern: str, kernel: str) -> tuple[list[Contest], Citation]:
-    """The problems of the newest file at which a kernel ran against another, and their sources. Raises StoreError."""
-    comparison = read_comparison(pattern)
-    contests = [each for problem in comparison.problems if (each := _find_contest(problem, kernel))]
-    return contests, cite_rows(page, comparison, (row for each in contests for row in (each.ours, each.rival)))
+def find_contests(pattern: str, kernel: str) -> list[Contest]:
+    """The problems of the newest file at which a kernel ran against another. Raises StoreError."""
+    found = (_find_contest(problem, kernel) for problem in read_comparison(pattern).problems)
+    return [each for each in found if each]
 
 
-def count_lacking(pattern: str, shown: int) -> int:
+def cite_contests(page: Page, pattern: str, contests: Sequence[Contest]) -> Citation:
+    """Cite the rows of contests that were found in the newest file. Raises StoreError."""
+    rows = [row for each in contests for row in (each.ours, each.rival)]
+    return cite_rows(page, read_comparison(pattern), rows)
+
+
+def _count_lacking(pattern: str, shown: int) -> int:
     """The number of problems of the newest file that are not shown."""
     return len(read_comparison(pattern).problems) - shown
 
 
-def describe_lacking(count: int, kernel: str) -> str:
+def _describe_lacking(count: int, kernel: str) -> str:
     """Names the problems that are not shown, such as those where products could overlap."""
     return f"This leaves out {count_noun(count, 'problem')} for which {kernel} or all others have no ranked row"
 
@@ -89,7 +94,7 @@ def _find_contest(problem: ProblemRows, kernel: str) -> Contest | None:
     return Contest(ours, rival) if ours and rival else None
 
 
-def format_worst(contests: Sequence[Contest], words: Sequence[str]) -> str:
+def _format_worst(contests: Sequence[Contest], words: Sequence[str]) -> str:
     """The table of sorted contests, with a line for each; `worst=10` among the words shows only the first ten."""
     count = next((int(word.removeprefix(_WORST)) for word in words if word.startswith(_WORST)), len(contests))
     table = format_cells([_format_contest(each) for each in contests[:count]], _HEADINGS, STYLE, _ALIGNMENT)
