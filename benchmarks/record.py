@@ -57,13 +57,11 @@ def find_last_draws(names: Iterable[str]) -> list[str]:
 ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
-DRAWS = find_last_draws(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
-SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS)
-TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32", "scales")
-SWEEPS = ("batches", "groups", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
-SEARCHED = ("sgemm_pick",)
+DRAWS = find_last_draws(path.stem for path in data_folder("configs").glob("shapes_drawn_[a-z]*.yaml"))
+SHOWN = ("quick", "sizes", "sgemm", "squares", "tensor", "tgemm", *DRAWS)
+SWEEPS = ("batches", "groups", "scales", "strides", "tiles", "sgemm_layouts")
+AT_4096_ONLY = ("epilogues", "int8", "tensor_fp8", "tensor_3xtf32")
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
-MMA_SYNC_TILES = ("--param", "BN=128,256")
 SPACE = ("cublas", "--param", "all", "--rounds", "30", "--until", "2%", "--max-time", "0.1")
 IN_LIBRARIES = ("cublas", "cublaslt", "sgemm", "tgemm", "torch_matmul", "triton_matmul", "cutlass_simt", "cutlass_sm90")
 AT_4096 = ("--sizes", "4096", "--layout", "nn", "--precision", "f32,bf16", "--param", "ALGO=0")
@@ -79,12 +77,12 @@ RUNS = {
     **{f"trust-{claim}": ("benchmarks/trust.py", claim) for claim in CLAIMS},
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
-    "strides_apart": (*GEMMBENCH, "run", "-c", "strides", "--separate-c", "--baseline", "cublaslt"),
-    "epilogues_gelu": (*GEMMBENCH, "run", "-c", "epilogues", "--epilogue", "bias,gelu_tanh"),
-    "tgemm_tf32": (*TGEMM, "--precision", "tf32", "--layout", "nt,nn,tt,tn", "--sizes", "4096,8192"),
+    **{name: (*GEMMBENCH, "run", "-c", name, "--sizes", "4096") for name in AT_4096_ONLY},
+    "tensor_tf32": (*GEMMBENCH, "run", "-c", "tensor_tf32", "--layout", "nt"),
+    "tgemm_tf32": (*TGEMM, "--precision", "tf32", "--layout", "nt,nn,tt,tn", "--sizes", "4096"),
     "tgemm_3xtf32": (*TGEMM, "--precision", "3xtf32", "--sizes", "4096,8192"),
-    "mma_sync": (*GEMMBENCH, "run", "mma_sync", "cublas", "--precision", "bf16", "--sizes", "4096", *MMA_SYNC_TILES),
     "tensor_narrow": (*GEMMBENCH, "run", *NARROW, "--precision", "bf16", "--sizes", "4x7410x1425,128x2048x4096"),
+    "peers": (*GEMMBENCH, "run", "-c", "peers", "--sizes", "4096", "--compile-limit", "600"),
     "python": (*GEMMBENCH, "run", "-c", "examples/python/compare.yaml", "--compile-limit", "600"),
     "python_groups": (*GEMMBENCH, "run", *GROUPED, "--precision", "bf16", "--sizes", EXPERTS, "--compile-limit", "600"),
     "mlp": (*GEMMBENCH, "mlp"),
@@ -92,18 +90,17 @@ RUNS = {
     "transfers": (*GEMMBENCH, "run", "blocktile_2d", "cublas", "--with-transfers", "--sizes", "8192"),
     "sgemm_schedule-space": (*GEMMBENCH, "run", "sgemm_schedule", *SPACE, "--sizes", "4096"),
     "gemm_v4-space": (*GEMMBENCH, "run", "gemm_v4", *SPACE, "--sizes", "2048"),
+    "rungs": (*GEMMBENCH, "run", "-c", "rungs"),
     "kernel_tuner": ("benchmarks/against_kernel_tuner.py",),
     "ablations": ("benchmarks/ablations.py",),
     "overlap": ("benchmarks/overlap.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
-    "placement": ("benchmarks/placement.py",),
     **{name: ("benchmarks/profiles.py", name) for name in ("profile", "profile-tensor", "profile-posts")},
     "accesses": ("benchmarks/accesses.py", "nsight"),
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),
     "posts_code": ("benchmarks/ladder_code.py", "--posts"),
     "relocatable": ("benchmarks/relocatable.py",),
-    **{name: (*GEMMBENCH, "run", "-c", name) for name in SEARCHED},
     "invariance": (*GEMMBENCH, *INVARIANCE),
     "invariance_groups": (*GEMMBENCH, *GROUPS),
     "sanitize": (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple"),

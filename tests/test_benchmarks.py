@@ -93,6 +93,7 @@ def test_the_configs_of_draws_are_those_that_their_numbers_give(load):
         path.stem.rpartition("_")[0]: path.stem
         for path in sorted(draws, key=lambda path: int(path.stem.rpartition("_")[2]))
     }
+    last.pop("shapes_drawn")  # in f32, before there were draws in other precisions and layouts
     assert draws and sorted(last.values()) == load("record").DRAWS
     for path in draws:
         precision, _, number = path.stem.removeprefix("shapes_drawn_").rpartition("_")
