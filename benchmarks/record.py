@@ -59,8 +59,8 @@ GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 DRAWS = find_last_draws(path.stem for path in data_folder("configs").glob("shapes_drawn_[a-z]*.yaml"))
 SHOWN = ("quick", "sizes", "sgemm", "squares", "tensor", "tgemm", *DRAWS)
-SWEEPS = ("batches", "groups", "scales", "strides", "tiles", "sgemm_layouts")
-AT_4096_ONLY = ("epilogues", "int8", "tensor_fp8", "tensor_3xtf32")
+SWEEPS = ("batches", "groups", "scales", "tiles")
+AT_4096_ONLY = ("sgemm_layouts", "int8", "tensor_fp8", "tensor_3xtf32")
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 SPACE = ("cublas", "--param", "all", "--rounds", "30", "--until", "2%", "--max-time", "0.1")
 IN_LIBRARIES = ("cublas", "cublaslt", "sgemm", "tgemm", "torch_matmul", "triton_matmul", "cutlass_simt", "cutlass_sm90")
@@ -78,6 +78,8 @@ RUNS = {
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
     **{name: (*GEMMBENCH, "run", "-c", name, "--sizes", "4096") for name in AT_4096_ONLY},
+    "epilogues": (*GEMMBENCH, "run", "-c", "epilogues", "--sizes", "4096", "--precision", "bf16"),
+    "strides": (*GEMMBENCH, "run", "-c", "strides", "--precision", "bf16"),
     "tensor_tf32": (*GEMMBENCH, "run", "-c", "tensor_tf32", "--layout", "nt"),
     "tgemm_tf32": (*TGEMM, "--precision", "tf32", "--layout", "nt,nn,tt,tn", "--sizes", "4096"),
     "tgemm_3xtf32": (*TGEMM, "--precision", "3xtf32", "--sizes", "4096,8192"),
