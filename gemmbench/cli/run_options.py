@@ -77,7 +77,7 @@ class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in recen
         """Return the share as a number."""
         share = parse_share(str(value))
         if math.isnan(share):
-            self.fail(f"'{value}' is not a share; write 3% or 0.03", param, ctx)
+            self.fail(f"'{value}' is not a share below 100 %; write 3% or 0.03", param, ctx)
         if share > self.most:
             self.fail(f"'{value}' is too large; give at most {self.most:.0%}", param, ctx)
         return share

@@ -259,6 +259,8 @@ def _list_measured(resumed: Path | None) -> set[tuple[object, ...]]:
 
 
 _NOT_RECORDED = ("resume", "resume_from")
+_OF_ONE_RUN = "sweep_limit"
+"""Limits the time of one run, so the one that continues it does not stop there again."""
 _DECIDING = (PROBLEM, MEASURING, STOPPING, TRANSFERS)
 """The headings of those options that decide which rows are measured and how."""
 _NO_FILE = "random"
@@ -299,6 +301,8 @@ def _take_recorded(context: click.Context, values: Values, run: Run) -> Values:
 
 
 def _decides_rows(parameter: click.Parameter) -> bool:
+    if parameter.name == _OF_ONE_RUN:
+        return False
     names = isinstance(parameter, click.Argument) or parameter.name in ("device", "kernels")
     return names or getattr(parameter, "heading", "") in _DECIDING
 

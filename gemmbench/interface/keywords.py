@@ -88,7 +88,7 @@ def parse_margin(margin: float | str) -> float:
     """Return the share of a difference that does not matter. Raises UsageError."""
     share = parse_share(margin)
     if math.isnan(share):
-        raise UsageError(f"margin: '{margin}' is not a share; write '3%' or 0.03")
+        raise UsageError(f"margin: '{margin}' is not a share below 100 %; write '3%' or 0.03")
     return share
 
 

@@ -56,7 +56,7 @@ def test_the_margin_can_be_set(gemmbench, on, main):
 @pytest.mark.parametrize("margin", ["3 percent", "-3%", "100%", "nan"])
 def test_a_margin_is_a_share(gemmbench, command, margin):
     said = gemmbench(*command, "--margin", margin)
-    assert said.code == 2 and f"'{margin}' is not a share; write 3% or 0.03" in said.err
+    assert said.code == 2 and f"'{margin}' is not a share below 100 %; write 3% or 0.03" in said.err
 
 
 def test_a_wrong_kernel_fails(gemmbench, on, main):

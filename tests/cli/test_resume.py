@@ -80,6 +80,13 @@ def test_resume_repeats_the_recorded_command(gemmbench, script, saved, windows, 
     assert {record.seed for record in found.records} == {3} and found.finished
 
 
+def test_the_limit_of_one_run_does_not_stop_the_one_that_continues_it(gemmbench, script, saved):
+    gemmbench("run", "naive", "--device", script(), "--sizes", "16,24", "--rounds", "2", "--sweep-limit", "900")
+    cut_after(saved()[0], 2)
+    said = gemmbench("run", "--resume")
+    assert said.code == 0 and "left out of its command: --sweep-limit 900.0; repeat the options" in said.err
+
+
 @pytest.mark.parametrize("command", ["compare", "mlp"])
 @pytest.mark.parametrize("how", ["newest", "named"])
 def test_other_commands_repeat_theirs_too(gemmbench, tmp_path, command, how):

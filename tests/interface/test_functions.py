@@ -130,7 +130,7 @@ def test_a_difference_within_the_margin_does_not_matter(script, margin, word):
 
 
 def test_a_margin_is_a_share():
-    with pytest.raises(gemmbench.UsageError, match="margin: '5 percent' is not a share; write '3%' or "):
+    with pytest.raises(gemmbench.UsageError, match="margin: '5 percent' is not a share below 100 %; write '3%' or "):
         gemmbench.compare("naive", "tiled", device="fake", margin="5 percent")
 
 

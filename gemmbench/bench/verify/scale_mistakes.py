@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -123,10 +123,21 @@ class _Probe:
             yield "scales exchanged", f"scale_a and scale_b were exchanged: {order}"
         if self._fits(sums, a + b):
             yield "scales added", "the scales of A and B were added instead of multiplied"
+        if sums.shape[1] > 1 and self._fits(np.cumsum(sums, axis=1), a * b):
+            advice = "set them to 0 after a block"
+            yield "sum kept", f"sums of a block along K were added again in each later one: {advice}"
         alpha, whole = sample.wrong.alpha, (sums * a * b).sum(axis=1)
         base = sample.apply_scalars(np.zeros(len(whole)))
         if base.any():
-            for words, scales in (("the scale of A", a), ("the scale of B", b), ("the scales of A and B", a * b)):
+            problem, operands = sample.wrong.problem, sample.wrong.operands
+            first_a, first_b = (find_scales(problem, operands, name)[:, :1].T for name in "AB")
+            for words, scales in (
+                ("the scale of A", a),
+                ("the scale of B", b),
+                ("the scales of A and B", a * b),
+                ("the scale of A of row 0", first_a),
+                ("the scale of B of column 0", first_b),
+            ):
                 if any(self._matches(alpha * whole + base * scales[:, step]) for step in (0, -1)):
                     yield "scale on C", f"{words} multiplied beta C too"
         largest = float(ml_dtypes.finfo(self.wrong.problem.storage("A").numpy_type()).max)  # type: ignore[no-untyped-call]
@@ -155,6 +166,8 @@ class _Probe:
         ):
             if self._agrees(sample.apply_scalars(values.sum(axis=1))):
                 yield cause, words
+        if self._agrees(sample.apply_scalars(self._multiply_rounded(store))):
+            yield "rounded scale", f"A and B were rounded to {name} after their scales were applied to them"
         if self._agrees(store(alpha * whole) + sample.apply_scalars(np.zeros(len(whole)))):
             yield "rounded sums", f"C was rounded to {name} before beta C was added"
 
@@ -175,6 +188,16 @@ class _Probe:
         a, b = (self.wrong.operands[name] for name in "AB")
         raw = sample.products(a.T if problem.trans_a else a, b.T if problem.trans_b else b, sample.i, sample.j)
         return np.asarray(np.add.reduceat(raw, np.arange(0, problem.K, self._depth), axis=1))
+
+    def _multiply_rounded(self, store: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """The sums if A and B are multiplied with their scales and rounded before they are multiplied."""
+        sample, problem = self.sample, self.wrong.problem
+        a, b = (self.wrong.operands[name] for name in "AB")
+        rows = (a.T if problem.trans_a else a)[sample.i].astype(np.float64)
+        columns = (b if problem.trans_b else b.T)[sample.j].astype(np.float64)
+        each = np.arange(problem.K) // self._depth
+        scaled = rows * self._find_own("A")[:, each], columns * self._find_own("B")[:, each]
+        return np.asarray((store(scaled[0]) * store(scaled[1])).sum(axis=1))
 
     def _fits(self, sums: np.ndarray, scales: np.ndarray) -> bool:
         """Return whether all elements are these sums times these scales, with NaN where a scale is NaN.
@@ -255,15 +278,11 @@ class _Probe:
         """Yield scales from other places."""
         own, sample, problem = self._find_own(name), self.sample, self.wrong.problem
         steps = own.shape[1]
-        if steps > 1:
-            for which, at in _list_neighbours(np.arange(steps), 1, steps):
-                words = f"each block along K was multiplied with the {{1}} of the {which} block"
-                yield _Read(f"scale of {which} block", words, _take(own, at))
-            for which, step in (("first", 0), ("last", steps - 1)):
-                words = f"every block along K got the {{1}} of the {which}"
-                yield _Read(f"scale of {which} block", words, own[:, [step] * steps])
-                rest = np.where(np.arange(steps) == step % steps, 1.0, own)
-                yield _Read("scale ignored", f"{{}} was ignored in the {which} block along K", rest)
+        for cause, words, at in _list_other_steps(steps):
+            yield _Read(cause, words, _take(own, np.array(at)))
+        for which, step in (("first", 0), ("last", steps - 1)) if steps > 1 else ():
+            rest = np.where(np.arange(steps) == step, 1.0, own)
+            yield _Read("scale ignored", f"{{}} was ignored in the {which} block along K", rest)
         lines, line, other = ("row", "column", sample.i) if name == "A" else ("column", "row", sample.j)
         count, size = (self._scales.rows, problem.M) if name == "A" else (self._scales.columns, problem.N)
         if count != 1:
@@ -306,6 +325,29 @@ class _Probe:
                 yield _Read("padding of scales read", padding, scales)
             else:
                 yield _Read(cause, f"{{}} was read {words}", scales)
+
+
+def _list_other_steps(steps: int) -> Iterator[tuple[str, str, Sequence[int]]]:
+    """Yield mistakes in the step along K of which a scale is read: the key, words, and the step that each one reads.
+
+    With two steps, several mistakes give the same scales. The words then say only what all of them have in common.
+    """
+    own = list(range(steps))
+    if steps == 2:
+        other = "scale of other block"
+        yield other, "the second block along K was multiplied with the {1} of the first", (0, 0)
+        yield other, "the first block along K was multiplied with the {1} of the second", (1, 1)
+        yield other, "the two blocks along K were multiplied with the {1} of each other", (1, 0)
+    if steps <= 2:
+        return
+    for which, at in _list_neighbours(np.arange(steps), 1, steps):
+        yield f"scale of {which} block", f"each block along K was multiplied with the {{1}} of the {which} block", at
+    for which, step in (("first", 0), ("last", steps - 1)):
+        yield f"scale of {which} block", f"every block along K got the {{1}} of the {which}", [step] * steps
+    opposite = "each block along K was multiplied with the {1} of the block that lies as far from the other end"
+    yield "scale of opposite block", opposite, own[::-1]
+    only_last = "the last block along K was multiplied with the {1} of the block before"
+    yield "scale of previous block", only_last, [*own[:-1], steps - 2]
 
 
 def _list_neighbours(places: np.ndarray, step: int, size: int) -> Iterator[tuple[str, np.ndarray]]:

@@ -363,6 +363,8 @@ def _find_diagonal(wrong: WrongResult) -> WrongRegion | None:
         first, last = np.flatnonzero((column >= 0) & (column < N))[[0, -1]]
         ends = f" from {name}[{first}][{column[first]}] to {name}[{last}][{column[last]}]"
         return WrongRegion(DIAGONAL, "the diagonal" + ends * bool((column != row).any()), plural=False)
+    if len(row) < _LEAST_STRIPES:
+        return None  # with one row or two, nearly all elements are above the diagonal
     for where, begin, end in (
         ("above", row + 1, 0 * row + N),
         ("on and above", row, 0 * row + N),

@@ -288,7 +288,7 @@ def _check_share(share: float | str) -> float:
     """Return a share written as `0.5%` or `0.005`. Raises UsageError."""
     value = parse_share(share)
     if math.isnan(value):
-        raise UsageError(f"until: '{share}' is not a share; write 0.5% or 0.005, or 0 for all rounds")
+        raise UsageError(f"until: '{share}' is not a share below 100 %; write 0.5% or 0.005, or 0 for all rounds")
     return value
 
 

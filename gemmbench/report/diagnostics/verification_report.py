@@ -128,6 +128,8 @@ def _order_parts(faults: list[Record], results: list[Record]) -> list[list[Recor
 _LOST = "products lost"
 _KINDS = dict.fromkeys(("product lost", "last k lost", "first k lost", "one k lost", "tile of k lost"), _LOST)
 _KINDS |= {"every p-th k lost": _LOST}
+_OTHER_BLOCKS = "next", "previous", "first", "last", "opposite"
+_KINDS |= {f"scale of {which} block": "scale of other block" for which in _OTHER_BLOCKS}
 """The causes by which one mistake shows at different sizes."""
 
 

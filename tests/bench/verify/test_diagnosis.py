@@ -211,6 +211,14 @@ def test_parts_of_rows_and_columns_are_not_called_rows_and_columns(way, find, wo
     assert found.words.startswith(words) or not np.isnan(value)
 
 
+def test_one_or_two_rows_have_no_diagonal():
+    reference = make_reference(Problem(2, 61, 97), "ints", 1, 1.0, 0.0)
+    wrong = reference.expected.astype(np.float32)
+    wrong[0, 1:] -= 1
+    wrong[1, 3:] -= 1
+    assert "diagonal" not in reference.check_exact(wrong).message
+
+
 def test_rows_and_columns_at_the_edge_are_one_cause():
     case = Case()
     case.right[40:], case.right[:, 64:] = np.nan, np.nan

@@ -135,6 +135,18 @@ def to_bf16(values):
         (BLOCKS, {"change_a": lambda a: 0 * a + a[-1:]}, "scale of last block", "the scale of A of the last"),
         (
             BLOCKS,
+            {"change_b": lambda b: b[::-1]},
+            "scale of opposite block",
+            "each block along K was multiplied with the scale of B of the block that lies as far from the other end",
+        ),
+        (
+            BLOCKS,
+            {"change_a": lambda a: a[[0, 1, 1]], "change_b": lambda b: b[[0, 1, 1]]},
+            "scale of previous block",
+            "the last block along K was multiplied with the scales of A and B of the block before",
+        ),
+        (
+            BLOCKS,
             {
                 "change_a": lambda a: np.vstack([a[:-1], 1 + 0 * a[-1:]]),
                 "change_b": lambda b: np.vstack([b[:-1], 1 + 0 * b[-1:]]),
@@ -150,6 +162,54 @@ def test_a_mistake_is_named(problem, changes, cause, words):
     assert not check.ok and check.rule == "scales"
     assert check.diagnosis.cause == cause, check.message
     assert words in check.message
+
+
+TWO_BLOCKS = Problem(70, 150, 200, "nt", "e4m3_blocks")
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([0, 0], "the second block along K was multiplied with the scale of B of the first"),
+        ([1, 1], "the first block along K was multiplied with the scale of B of the second"),
+        ([1, 0], "the two blocks along K were multiplied with the scale of B of each other"),
+    ],
+)
+def test_with_two_blocks_along_k_only_what_all_mistakes_have_in_common_is_said(steps, words):
+    reference = scaled(TWO_BLOCKS)
+    check = reference.check_scales(compute(TWO_BLOCKS, reference.operands, change_b=lambda b: b[steps]))
+    assert check.diagnosis.cause == "scale of other block" and words in check.message
+
+
+def test_sums_that_are_kept_from_block_to_block_are_named():
+    reference = scaled(BLOCKS)
+    a, b = (find_scales(BLOCKS, reference.operands, name) for name in "AB")
+    sums = np.cumsum(list_sums(BLOCKS, reference.operands), axis=0)
+    total = sum(each * x[:, None] * y for each, x, y in zip(sums, a, b, strict=True))
+    check = reference.check_scales(total.astype(BLOCKS.storage("C").numpy_type()))
+    assert check.diagnosis.cause == "sum kept" and "added again in each later one" in check.message
+
+
+@pytest.mark.parametrize("problem", [BLOCKS, ROWS], ids=str)
+def test_factors_that_are_rounded_with_their_scales_are_named(problem):
+    reference = scaled(problem)
+    steps = np.arange(problem.K) // (problem.precision.scales.depth or problem.K)
+    a, b = (
+        to_bf16(reference.operands[name].astype(np.float32) * find_scales(problem, reference.operands, name)[steps].T)
+        for name in "AB"
+    )
+    check = reference.check_scales((a.astype(np.float64) @ b.T).astype(problem.storage("C").numpy_type()))
+    assert check.diagnosis.cause == "rounded scale"
+    assert "A and B were rounded to bf16 after their scales were applied" in check.message
+
+
+def test_a_scale_of_the_first_row_that_multiplies_beta_c_is_named():
+    reference = Reference(BLOCKS, make_scaled_operands(BLOCKS, 1), 1.5, -0.5, exact_sums=True)
+    before = reference.operands["C"].astype(np.float64)
+    first = find_scales(BLOCKS, reference.operands, "A")[0, 0]
+    wrong = reference.expected + (1 - first) * 0.5 * before
+    check = reference.check_scales(wrong.astype(BLOCKS.storage("C").numpy_type()))
+    assert "the scale of A of row 0 multiplied beta C too" in check.message
 
 
 def compute_at(problem, reference, find_address):

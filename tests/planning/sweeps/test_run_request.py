@@ -100,7 +100,7 @@ BOTH_FORMS = "write --param BM=64,128 or --param all"
     [
         ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (4 for an interval)"),
         ({"rounds": -3}, "rounds: -3 is below 1"),
-        ({"until": "5"}, "until: '5' is not a share; write 0.5% or 0.005, or 0 for all rounds"),
+        ({"until": "5"}, "until: '5' is not a share below 100 %; write 0.5% or 0.005, or 0 for all rounds"),
         ({"until": "-1%"}, "until: '-1%' is not a share"),
         ({"until": "soon"}, "until: 'soon' is not a share"),
         ({"until": "nan"}, "until: 'nan' is not a share"),

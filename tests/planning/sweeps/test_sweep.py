@@ -150,7 +150,7 @@ FAULTS = {
         ("layouts:\n  - nx", "4: unknown layout 'nx' (did you mean"),
         ("precisions: []", "3: precisions"),
         ("layouts: []", "3: layouts"),
-        ("measure:\n  until: 0.5 %%", "4: until: '0.5 %%' is not a share; write 0.5%"),
+        ("measure:\n  until: 0.5 %%", "4: until: '0.5 %%' is not a share below 100 %; write 0.5%"),
         ("measure:\n  rounds: 0", "4: rounds: 0 is below 1; give at least 1"),
         ("measure:\n  max_time: 0", "4: max_time: 0 s leaves no time"),
         ("measure:\n  seed: -1", "4: seed: -1 is negative"),
