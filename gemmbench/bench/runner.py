@@ -15,6 +15,8 @@ R = TypeVar("R")
 
 _NO_TIME = 1e-3
 _TRUST = 0.15
+_MOST_SLOWER = 2
+"""The largest factor by which slow batches lengthen what is expected of what follows them, which is other work."""
 
 
 @dataclass
@@ -51,9 +53,9 @@ class Pace:
 
     def estimate_share(self, numbers: Iterable[int]) -> float:
         """Return the seconds for these batches and what follows all batches."""
-        left = sum(self.costs[number] for number in numbers) + self.later
         known = self._estimated + self._trusted
-        return left * (self._spent + self._trusted) / known if known else left
+        slower = (self._spent + self._trusted) / known if known else 1.0
+        return slower * sum(self.costs[number] for number in numbers) + min(slower, _MOST_SLOWER) * self.later
 
 
 @dataclass
