@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -279,7 +279,7 @@ class _Probe:
         own, sample, problem = self._find_own(name), self.sample, self.wrong.problem
         steps = own.shape[1]
         for cause, words, at in _list_other_steps(steps):
-            yield _Read(cause, words, _take(own, np.array(at)))
+            yield _Read(cause, words, _take(own, at))
         for which, step in (("first", 0), ("last", steps - 1)) if steps > 1 else ():
             rest = np.where(np.arange(steps) == step, 1.0, own)
             yield _Read("scale ignored", f"{{}} was ignored in the {which} block along K", rest)
@@ -327,27 +327,27 @@ class _Probe:
                 yield _Read(cause, f"{{}} was read {words}", scales)
 
 
-def _list_other_steps(steps: int) -> Iterator[tuple[str, str, Sequence[int]]]:
+def _list_other_steps(steps: int) -> Iterator[tuple[str, str, np.ndarray]]:
     """Yield mistakes in the step along K of which a scale is read: the key, words, and the step that each one reads.
 
     With two steps, several mistakes give the same scales. The words then say only what all of them have in common.
     """
-    own = list(range(steps))
+    own = np.arange(steps)
     if steps == 2:
         other = "scale of other block"
-        yield other, "the second block along K was multiplied with the {1} of the first", (0, 0)
-        yield other, "the first block along K was multiplied with the {1} of the second", (1, 1)
-        yield other, "the two blocks along K were multiplied with the {1} of each other", (1, 0)
+        yield other, "the second block along K was multiplied with the {1} of the first", 0 * own
+        yield other, "the first block along K was multiplied with the {1} of the second", 0 * own + 1
+        yield other, "the two blocks along K were multiplied with the {1} of each other", own[::-1]
     if steps <= 2:
         return
-    for which, at in _list_neighbours(np.arange(steps), 1, steps):
+    for which, at in _list_neighbours(own, 1, steps):
         yield f"scale of {which} block", f"each block along K was multiplied with the {{1}} of the {which} block", at
     for which, step in (("first", 0), ("last", steps - 1)):
-        yield f"scale of {which} block", f"every block along K got the {{1}} of the {which}", [step] * steps
+        yield f"scale of {which} block", f"every block along K got the {{1}} of the {which}", 0 * own + step
     opposite = "each block along K was multiplied with the {1} of the block that lies as far from the other end"
     yield "scale of opposite block", opposite, own[::-1]
     only_last = "the last block along K was multiplied with the {1} of the block before"
-    yield "scale of previous block", only_last, [*own[:-1], steps - 2]
+    yield "scale of previous block", only_last, np.append(own[:-1], steps - 2)
 
 
 def _list_neighbours(places: np.ndarray, step: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
