@@ -374,12 +374,17 @@ def read_table(text):
 
 def test_the_record_has_a_line_for_each_date_and_revision_of_the_newest_files(page, tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "ROOT", tmp_path)
-    (tmp_path / "durations.csv").write_text("name,seconds\na,60\nb,90\nc,30\nd,500\n")
-    for name, date in (("2026-12-01-a", "2026-12-01"), ("2026-11-01-b", "2026-11-01"), ("2026-12-01-b", "2026-12-01")):
+    (tmp_path / "durations.csv").write_text("name,seconds\n1-a,60\nb,90\nc,30\nd,500\n")
+    for name, date in (
+        ("2026-12-01-1-a", "2026-12-01"),
+        ("2026-11-01-b", "2026-11-01"),
+        ("2026-12-01-b", "2026-12-01"),
+    ):
         (tmp_path / f"{name}.txt").write_text(ORIGIN.format(date, METHOD) + "\n")
     (tmp_path / "2026-11-01-c.csv").write_text(ORIGIN.format("2026-11-01", METHOD) + "\nx,y\n")
-    assert KINDS["record"](page, ".").splitlines()[2:] == [
-        "| 2026-12-01 | H100 | abc | 2 | 2 | a, b |",
+    assert KINDS["record"](page, ".").splitlines()[1:] == [
+        "| --- | --- | --- | ---: | ---: | --- |",
+        "| 2026-12-01 | H100 | abc | 2 | 2 | 1-a, b |",
         "| 2026-11-01 | H100 | abc | 1 | 0 | c |",
     ]
 

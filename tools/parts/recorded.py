@@ -43,7 +43,7 @@ def _format_markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str
 
 
 def _is_number(cell: str) -> bool:
-    return cell[:1].isdigit()
+    return bool(re.match(r"\d[\d.,]*( |%|$)", cell))
 
 
 def _write_text(page: Page, pattern: str, command: str = "") -> str:
