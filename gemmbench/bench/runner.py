@@ -16,16 +16,17 @@ R = TypeVar("R")
 _NO_TIME = 1e-3
 _TRUST = 0.15
 _MOST_SLOWER = 2
-"""The largest factor by which slow batches lengthen what is expected of what follows them, which is other work."""
+"""The largest factor by which slow batches lengthen the estimate of what follows them, which is other work."""
 
 
 @dataclass
 class Pace:
     """Predicts how long batches take, from their `costs` in seconds, estimated beforehand, and from those measured.
 
-    `later` is the cost of what follows the batches. The batches measured so far scale the estimates of the rest; next
-    to them, a part of all costs counts as if it had taken as long as estimated, so that small batches, which begin
-    most sweeps, do not change what is expected of large ones. A batch measured by an earlier run takes no time.
+    `later` is the cost of what follows the batches. The batches measured so far scale the estimates of the rest, but at
+    most double `later`; next to them, a part of all costs counts as if it had taken as long as estimated, so that small
+    batches, which begin most sweeps, do not change what is expected of large ones. A batch measured by an earlier run
+    takes no time.
     """
 
     costs: Sequence[float]

@@ -163,11 +163,14 @@ class _Probe:
             ("rounded sums", f"C was rounded to {name} before alpha and beta were applied", store(whole)[:, None]),
             ("rounded sums", f"sums{every} were rounded to {name} before they were added", store(sums * a * b)),
             ("rounded sums", f"sums were kept in {name} from one block of products to the next", kept[:, None]),
+            (
+                "rounded scale",
+                f"A and B were rounded to {name} after their scales were applied to them",
+                self._multiply_rounded(store),
+            ),
         ):
             if self._agrees(sample.apply_scalars(values.sum(axis=1))):
                 yield cause, words
-        if self._agrees(sample.apply_scalars(self._multiply_rounded(store))):
-            yield "rounded scale", f"A and B were rounded to {name} after their scales were applied to them"
         if self._agrees(store(alpha * whole) + sample.apply_scalars(np.zeros(len(whole)))):
             yield "rounded sums", f"C was rounded to {name} before beta C was added"
 
@@ -190,14 +193,14 @@ class _Probe:
         return np.asarray(np.add.reduceat(raw, np.arange(0, problem.K, self._depth), axis=1))
 
     def _multiply_rounded(self, store: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """The sums if A and B are multiplied with their scales and rounded before they are multiplied."""
+        """Return the products, E x K, of A and B that were rounded after their scales were applied to them."""
         sample, problem = self.sample, self.wrong.problem
         a, b = (self.wrong.operands[name] for name in "AB")
         rows = (a.T if problem.trans_a else a)[sample.i].astype(np.float64)
         columns = (b if problem.trans_b else b.T)[sample.j].astype(np.float64)
         each = np.arange(problem.K) // self._depth
-        scaled = rows * self._find_own("A")[:, each], columns * self._find_own("B")[:, each]
-        return np.asarray((store(scaled[0]) * store(scaled[1])).sum(axis=1))
+        factors = store(rows * self._find_own("A")[:, each]), store(columns * self._find_own("B")[:, each])
+        return np.asarray(factors[0] * factors[1])
 
     def _fits(self, sums: np.ndarray, scales: np.ndarray) -> bool:
         """Return whether all elements are these sums times these scales, with NaN where a scale is NaN.
