@@ -39,11 +39,12 @@ EXIT_CODES = {
     BAD_ROW: "A row is wrong, failed or timed out; a kernel is slower (`check`, `--fail-on slower`); a line asks "
     "for more sectors (`check --accesses`); or a limit of a manifest is broken (`inspect`).",
     USAGE: "An option, a config, a manifest or a results file is wrong, or a file cannot be written.",
-    NO_DEVICE: "The device or a tool is missing, nothing ran, or a kernel to be compared could not run.",
+    NO_DEVICE: "The device, a tool or the cache folder is missing, nothing ran, a kernel to be compared could not run, "
+    "or two runs have no rows in common.",
     INCONCLUSIVE: "A verdict is inconclusive, with `--fail-on inconclusive`.",
-    HUNG_UP: "Ended by SIGHUP, because the terminal or the connection to it was lost. Every complete row is saved.",
+    HUNG_UP: "Ended by SIGHUP, because the terminal or the connection to it was lost. Every complete batch is saved.",
     INTERRUPTED: "Interrupted with Ctrl-C, or ended by `--sweep-limit`. Everything measured so far is saved and shown.",
-    TERMINATED: "Terminated by SIGTERM. Every complete row is saved.",
+    TERMINATED: "Terminated by SIGTERM. Every complete batch is saved.",
 }
 """The meaning of each exit code, as the manual explains it."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from gemmbench.backends.devices import Machine
 from gemmbench.cli.options import (
@@ -109,8 +110,8 @@ def check(request: RunRequest, options: CheckOptions) -> int:
     nothing to check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on
     inconclusive. The rows of both sides are written to --out, as a results file and as CSV.
 
-    Without KERNELs, all of a saved run are measured, or against a revision those of the config. A kernel of
-    --kernels that neither has is measured only if it is named.
+    Without KERNELs, all of a saved run are measured, or against a revision those of the config. A kernel that
+    the revision lacks is verified, and listed as new.
 
     With --accesses nothing is timed: what each load and store asks of memory on a GPU is counted on
     this CPU for both, and a line that asks for more fails, by however little. Without KERNELs it
@@ -148,7 +149,12 @@ def _choose_revision(request: RunRequest, options: CheckOptions) -> str:
     options.where.refuse_fleet("--accesses")
     counted = replace(request.selection, sizes=None, precisions=(), layouts=(), params={}, baseline=None)
     given = replace(request, selection=counted).list_given()
-    others = (("--baseline", request.selection.baseline), ("--junit", options.junit))
+    others = (
+        ("--baseline", request.selection.baseline),
+        ("--junit", options.junit),
+        ("--margin", click.get_current_context().get_parameter_source("margin") != ParameterSource.DEFAULT),
+        ("--fail-on", options.fail_on),
+    )
     if given := [*given, *(name for name, value in others if value)]:
         raise UsageError(f"--accesses counts and does not time anything; leave out {given[0]}")
     return options.against
@@ -174,6 +180,7 @@ def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
         print_line(describe_results(checked.result.run.path, names), to_stderr=True)
     if options.junit:
         write_text(Path(options.junit), format_junit(checked.check, options.fails_inconclusive))
+        print_line(f"exported to: {options.junit}", to_stderr=True)
     for annotation in list_annotations(checked.check) if runs_in_github_actions() else []:
         write_workflow_command(annotation)
     append_job_summary([report], checked.check.closing_line)
@@ -183,7 +190,7 @@ def _choose_exit_code(checked: CheckResult, fail_inconclusive: bool) -> int:
     if checked.result.interrupted:
         print_next_step()
         return INTERRUPTED
-    if not any(record.status != "skipped" for record in checked.result.run.records) and not checked.check.new:
+    if not any(record.status != "skipped" for record in checked.result.run.records):
         print_line("nothing ran: every row was skipped for the reasons above", to_stderr=True)
         return NO_DEVICE
     failed = [row for row in checked.check.rows if row.verdict in (regression_gate.BROKEN, regression_gate.REGRESSION)]

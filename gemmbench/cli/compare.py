@@ -11,7 +11,7 @@ from gemmbench.cli.output import print_line, print_reports, print_warning
 from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run_outputs import complete_options, find_missing, has_results
-from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, OK, UsageError
+from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK, UsageError
 from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import (
@@ -91,7 +91,7 @@ def compare(request: RunRequest, options: CompareOptions) -> int:
     if runs:
         return _compare_saved(*runs, request, options)
     if len(names) < 2:
-        raise UsageError("compare needs two different kernels: gemmbench compare tiled cublas")
+        raise UsageError("compare needs two different kernels: gemmbench compare naive tiled")
     kernels, style = request.selection.kernels, options.sweep.output.style
     sweeps = conduct_sweeps(
         request,
@@ -143,6 +143,8 @@ def _compare_saved(reference_path: Path, path: Path, request: RunRequest, option
     differences = compare_runs(compare_rows(reference), compare_rows(run), options.margin)
     print_reports([report_differences(differences)], sweep.output.style)
     _write_exports(differences, sweep.output)
+    if not differences.rows:
+        return NO_DEVICE
     return _choose_exit_code([each.verdict for each in differences.rows], options.fail_on)
 
 

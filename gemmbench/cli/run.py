@@ -26,13 +26,12 @@ from gemmbench.cli.options import (
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, JournalOptions, ReferenceOptions
 from gemmbench.cli.run_outputs import complete_options, find_missing, finish_run, print_plans
-from gemmbench.errors import INTERRUPTED, OK
+from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.sweeps.run_request import PROBLEM, RunRequest, Selection, TransferOptions
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.view import View
 from gemmbench.session.sweep_runs import plan_request, run_sweep
@@ -95,7 +94,7 @@ def run(request: RunRequest, options: RunOptions) -> int:
 
     Without KERNELs, the config names them. Options replace what the config says, and defaults apply
     where it says nothing. Every row is verified before it is timed, and written to the results file
-    as soon as it is measured.
+    with its batch of at most 16 rows.
     """
     return max(code for code, _ in conduct_sweeps(request, options.sweep))
 
@@ -138,13 +137,15 @@ def _conduct_sweep(
     code = finish_run(
         result, comparison, options.output, sustained=bool(request.measuring.sustained), closing=not compare
     )
-    differences = [_report_differences(reference, comparison)] if reference else []
-    if differences:
+    differences = [compare_runs(compare_rows(reference), comparison)] if reference else []
+    compared = [report_differences(each) for each in differences]
+    if compared:
         print_line()
-        print_reports(differences, options.output.style)
-    append_job_summary([*report_results(comparison, View(details=True)), *differences])
+        print_reports(compared, options.output.style)
+    append_job_summary([*report_results(comparison, View(details=True)), *compared])
     options.reference.keep(result, options.journal.out)
-    return code or (OK if compare else _find_missing(request.selection, options, result.run)), comparison
+    code = code or (OK if compare else _find_missing(request.selection, options, result.run))
+    return code or (NO_DEVICE if any(not each.rows for each in differences) else OK), comparison
 
 
 def _find_missing(selection: Selection, options: SweepOptions, run: Run) -> int:
@@ -153,7 +154,3 @@ def _find_missing(selection: Selection, options: SweepOptions, run: Run) -> int:
     variants, baseline = selection.variants, selection.baseline
     is_compared = options.reference.against or baseline or ran.isdisjoint(variants)
     return find_missing(dict.fromkeys([*variants, *filter(None, [baseline])]) if is_compared else (), run.records)
-
-
-def _report_differences(reference: Run, comparison: Comparison) -> Report:
-    return report_differences(compare_runs(compare_rows(reference), comparison))

@@ -114,7 +114,8 @@ def _write_resuming(context: click.Context, run: Run) -> list[str]:
     """
     if all(parameter.name != "resume_from" for parameter in context.command.params):
         return []
-    values, words = _parse_recorded(context, run), split_command(run.command)
+    values = {**_parse_recorded(context, run), **dict.fromkeys((_OF_ONE_RUN, *_NOT_RECORDED))}
+    words = ["gemmbench", str(context.info_name), *_list_words(context.command, values)]
     named = any(_names_code(each, values[str(each.name)]) for each in context.command.params if _decides_rows(each))
     return [*(words if named or values.get("fleet") else words[:2]), "--resume-from", str(run.path)]
 

@@ -1,4 +1,4 @@
-"""An open run: a session with a results file, new or resumed, to which each record is written as soon as it is made."""
+"""An open run: a session with a results file, new or resumed, to which each batch is written once it is measured."""
 
 from __future__ import annotations
 

@@ -27,7 +27,13 @@ from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import list_conditions, name_run, note_transfers
-from gemmbench.report.differences.regression_gate import Check, check_differences, check_pairs, note_unranked
+from gemmbench.report.differences.regression_gate import (
+    Check,
+    check_differences,
+    check_new,
+    check_pairs,
+    note_unranked,
+)
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.explanation import find_recorded_option, name_row
 from gemmbench.report.row import Row
@@ -121,11 +127,16 @@ def read_policy(environment: Environment) -> Policy:
 class RevisionPairs:
     """Chains to measure together: the revision's kernel, today's kernel, and the baseline if it can run.
 
-    `new` names the kernels that the revision does not have.
+    A kernel that the revision does not have is verified and timed next to the baseline; `new` says why it has no past.
     """
 
     groups: list[list[Chain]]
-    new: list[str]
+    new: list[tuple[list[Chain], str]]
+
+    @property
+    def every(self) -> list[list[Chain]]:
+        """All groups, with and without a past."""
+        return [*self.groups, *(group for group, _ in self.new)]
 
 
 def _plan_pairs(
@@ -143,20 +154,20 @@ def _plan_pairs(
         raise UsageError("check against a revision needs kernels, but only libraries can run here; name KERNELs")
     baselines = {plan.problem: plan for plan in planned.plans if plan.variant.name == planned.sweep.baseline}
     groups: list[list[Chain]] = []
-    new: list[str] = []
+    new: list[tuple[list[Chain], str]] = []
     for plan in plans:
-        past = plan_past(plan, revision, kernels, catalog, machine)
+        past, baseline = plan_past(plan, revision, kernels, catalog, machine), baselines.get(plan.problem)
         if isinstance(past, str):
-            new.append(f"{plan.variant.name} {plan.config} at {plan.problem}: {past}")
+            reason = f"{plan.variant.name} {plan.config} at {plan.problem}: {past}"
+            new.append((list(_make_group([plan], baseline)), reason))
         else:
-            groups.append(list(_make_group(past, plan, baselines.get(plan.problem))))
+            groups.append(list(_make_group([past, plan], baseline)))
     return RevisionPairs(groups, new)
 
 
-def _make_group(past: Plan, plan: Plan, baseline: Plan | None) -> Iterator[Chain]:
-    yield make_chain(past)
-    yield make_chain(plan)
-    if baseline is not None and baseline is not plan:
+def _make_group(plans: Sequence[Plan], baseline: Plan | None) -> Iterator[Chain]:
+    yield from map(make_chain, plans)
+    if baseline is not None and baseline not in plans:
         yield make_chain(baseline)
 
 
@@ -295,19 +306,28 @@ def _judge_run(reference: Comparison, result: RunResult, chosen: Collection[str]
 def _check_revision(
     revision: str, request: RunRequest, machine: Machine, reporter: Reporter, margin: float
 ) -> CheckResult:
-    """Measure kernels and their earlier versions in the same rounds."""
+    """Measure kernels and their earlier versions in the same rounds.
+
+    Raises UsageError if no kernel is named and the revision has none of the default config.
+    """
     past = _find_revision(revision, request)
     catalog = open_catalog(request.selection.kernels)
     _refuse_pastless(request.selection.variants, catalog)
     planned = plan_request(request, machine)
-    announce_unused_kernels(planned, request, reporter)
     pairs = _plan_pairs(planned, revision, past, catalog, machine)
-    chains = [chain for group in pairs.groups for chain in group]
+    if not (pairs.groups or request.selection.variants) and request.config == RunRequest.config:
+        example = min(past.names, default="./mine.cu")
+        raise UsageError(
+            f"nothing to check: {revision} has none of the kernels of the config {request.config}; name KERNELs, such "
+            f"as {example}"
+        )
+    announce_unused_kernels(planned, request, reporter)
+    chains = [chain for group in pairs.every for chain in group]
     announce_run_on_cpu(machine, chains, planned.sweep.policy, "", request.limits, reporter)
     label = f"{revision} ({past.commit})"
     reporter.message(f"checking against revision {label}, in the same rounds")
     sweep = replace(planned.sweep, name=NAME, post=None)
-    groups = [check_elsewhere(group, machine, reporter) for group in pairs.groups]
+    groups = [check_elsewhere(group, machine, reporter) for group in pairs.every]
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         shuffle = opened.run.environment.shuffle
         named = [chain for chain in planned.chains if chain.reason and chain.name in request.selection.variants]
@@ -364,5 +384,7 @@ def _judge_pairs(label: str, pairs: RevisionPairs, result: RunResult, margin: fl
             measured.append((rows[past.kernel_key], rows[now.kernel_key]))
         else:
             missing.append(f"{now.name} {now.config} at {now.problem}")
-    check = Check(label, margin, check_pairs(measured, margin), missing, pairs.new, paired=True)
+    alone = [rows[group[0].kernel_key] for group, _ in pairs.new if group[0].kernel_key in rows]
+    judged = [*check_pairs(measured, margin), *check_new(alone, margin)]
+    check = Check(label, margin, judged, missing, [reason for _, reason in pairs.new], paired=True)
     return CheckResult(result, comparison, check)

@@ -7,7 +7,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from gemmbench.planning.manifests.revisions import RevisionKernels
 from gemmbench.report.store.reading import read_results
+from gemmbench.session import regression_check
 
 from .conftest import git
 
@@ -162,7 +164,7 @@ def test_the_reference_does_not_choose_what_code_is_run(gemmbench, write_kernel)
         (["--no-gate"], "--no-gate: a saved run is repeated"),
         (["tilde"], "results/saved/main.jsonl: no row of 'tilde' (did you mean 'tiled'?); it has naive, tiled, cublas"),
         (["--against", "mian"], "--against mian: not a saved run, results file or git revision: "),
-        (["--against", "none.jsonl"], "none.jsonl: cannot be read"),
+        (["--against", "none.jsonl"], "none.jsonl: no such file"),
     ],
 )
 def test_what_cannot_be_checked_is_said(gemmbench, main, arguments, message):
@@ -257,6 +259,13 @@ def test_a_folder_none_of_whose_kernels_is_measured_is_reported(past):
     assert unused not in past("mine").err
 
 
+def test_a_check_of_nothing_is_refused(past, monkeypatch):
+    monkeypatch.setattr(regression_check, "list_kernels_at", lambda *_: RevisionKernels({"mine"}, "1abb95a"))
+    said = past()
+    assert said.code == 2 and said.out == ""
+    assert "HEAD has none of the kernels of the config quick; name KERNELs, such as mine\n" in said.err
+
+
 def test_a_path_is_checked_against_its_past(gemmbench, on, history):
     path = str(history / "mine.cu")
     call = ["check", path, "--against", "HEAD", *FAST, "--device"]
@@ -310,10 +319,18 @@ def test_every_configuration_is_paired_with_its_own(past, checked):
 def test_a_new_kernel_and_a_new_parameter_have_no_past(past, history, write_kernel):
     said = past("young", "mine")
     assert said.code == 0 and "new: young at 16 nn f32: HEAD has no such kernel" in " ".join(said.out.split())
-    assert past("young").code == 0
+    said = past("young")
+    assert said.code == 0 and said.out.splitlines()[-1].endswith("margin 3 %: 1 new")
     write_kernel("mine.cu", params={"S": "[4, 2]"})
     said = past("mine", "--param", "S=2")
     assert said.code == 0 and "HEAD has other parameters" in said.out
+
+
+def test_a_new_kernel_that_is_wrong_fails(gemmbench, on, history, checked):
+    device = on(faults={"young": "zero"})
+    said = gemmbench("check", "young", "--against", "HEAD", "--kernels", history, "--device", device, *FAST)
+    assert said.code == 1 and "1 broken, 1 new" in said.out
+    assert {record.variant for record in checked().records} == {"young", "cublas"}
 
 
 def test_a_new_default_is_compared_with_the_old_one(past, write_kernel, checked):

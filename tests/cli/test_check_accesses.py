@@ -156,6 +156,8 @@ def test_a_manifest_that_is_broken_now_fails(check):
         (("openblas",), "HEAD", "openblas"),
         (("--rounds", "9"), "HEAD", "--accesses counts and does not time anything; leave out --rounds"),
         (("--junit", "x.xml"), "HEAD", "leave out --junit"),
+        (("--margin", "3%"), "HEAD", "leave out --margin"),
+        (("--fail-on", "inconclusive"), "HEAD", "leave out --fail-on"),
         (("--fleet", "local"), "HEAD", "--accesses uses one device; leave out --fleet"),
         (("--param", "BK=8"), "HEAD", "none of the chosen kernels has a parameter 'BK'"),
         ((), "run.jsonl", " results files do not contain accesses; give a git revision"),

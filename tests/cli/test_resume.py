@@ -1,6 +1,7 @@
 """--resume: nothing is lost, nothing that is complete is measured again."""
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -85,6 +86,17 @@ def test_the_limit_of_one_run_does_not_stop_the_one_that_continues_it(gemmbench,
     cut_after(saved()[0], 2)
     said = gemmbench("run", "--resume")
     assert said.code == 0 and "left out of its command: --sweep-limit 900.0; repeat the options" in said.err
+
+
+def test_the_command_that_continues_a_run_of_named_code_has_no_limit_of_time(gemmbench, write_kernel, windows):
+    write_kernel("mine.cu")
+    call = ["run", "mine", "naive", "--kernels", "kernels", "--device", "fake", "--sizes", "16,24", "--rounds", "4"]
+    gemmbench(*call, "--out", "whole")
+    windows[1][len(windows[0]) * 7 // 4] = lambda: os.kill(os.getpid(), signal.SIGINT)
+    said = gemmbench(*call, "--sweep-limit", "900")
+    last = said.err.splitlines()[-1]
+    assert said.code == 130 and "continue with: gemmbench run mine naive --sizes 16,24 " in last
+    assert "--resume-from" in last and "--sweep-limit" not in last
 
 
 @pytest.mark.parametrize("command", ["compare", "mlp"])

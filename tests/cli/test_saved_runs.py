@@ -164,13 +164,24 @@ def test_names_of_saved_runs_are_taken_as_well_but_that_of_a_variant_means_the_v
     assert said.code == 0 and "naive is 2.000x slower than tiled" in said.out
 
 
+def test_two_runs_without_a_common_row_compare_nothing(gemmbench, script):
+    for name in ("naive", "tiled"):
+        gemmbench("run", name, "--device", script(times=TIMES), *FAST, "--baseline", name, "--save", f"of-{name}")
+    said = gemmbench("compare", "of-naive", "of-tiled")
+    assert said.code == 3 and "The runs have no rows in common." in said.out
+    said = gemmbench(
+        "run", "tiled", "--baseline", "tiled", "--device", "fake", *FAST, "--against", "of-naive", "--force"
+    )
+    assert said.code == 3 and "The runs have no rows in common." in said.out
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
         (["main", "tiled"], "main is a saved run but tiled is not; compare takes kernels, or two saved runs"),
         (["main", "main", "main"], "compare takes two saved runs at a time"),
         (["main"], "compare takes two saved runs at a time"),
-        (["main", "gone.jsonl"], "gone.jsonl: cannot be read: No such file"),
+        (["main", "gone.jsonl"], "gone.jsonl: no such file"),
         (["main", "main", "--sizes", "8"], "--sizes: saved runs are compared as they are"),
         (["main", "main", "--save", "x"], "--save: saved runs are compared as they are"),
         (["main", "main", "--no-gate"], "--no-gate: saved runs are compared as they are"),

@@ -48,6 +48,8 @@ def report_check(check: Check) -> Report:
 
 
 def _explain(check: Check) -> list[str]:
+    if not check.rows:
+        return []
     if check.paired:
         return ["Slower by: from the same rounds, with the 95 % interval."]
     return [

@@ -86,7 +86,8 @@ class Check:
     """The rows of a check, the name of the `reference`, and what was not compared.
 
     `paired` is True if a row and its reference were measured in the same rounds. `missing` names rows of the reference
-    that were not measured now, and `new` names rows without a reference. `notes` say what else was different.
+    that were not measured now, and `new` names rows without a reference, which are only
+    verified. `notes` say what else was different.
     """
 
     reference: str
@@ -111,6 +112,7 @@ class Check:
     def closing_line(self) -> str:
         """The number of rows with each verdict, and the worst row."""
         counts = [(self.count(verdict), word) for verdict, word in _COUNTED.items()]
+        counts += [(len(self.new), "new")]
         words = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to compare"
         slower = [row for row in self.rows if row.verdict == REGRESSION]
         worst = max(slower, key=lambda row: row.slowdown.value, default=None)
@@ -128,6 +130,11 @@ def _describe_worst(worst: CheckedRow) -> str:
 def check_pairs(pairs: Iterable[tuple[Row, Row]], margin: float) -> list[CheckedRow]:
     """Judge rows that were measured in the same rounds as their reference, which comes first in each pair."""
     return [CheckedRow(reference, row, _measure_pair(reference, row), margin) for reference, row in pairs]
+
+
+def check_new(rows: Iterable[Row], margin: float) -> list[CheckedRow]:
+    """Return the rows without a reference that are not correct; the others have nothing to be judged by."""
+    return [CheckedRow(row, row, UNKNOWN, margin) for row in rows if not row.valid]
 
 
 def _measure_pair(reference: Row, row: Row) -> Interval:
