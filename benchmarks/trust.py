@@ -8,8 +8,8 @@ exits with 1 if a claim does not hold.
              one of the process before are within the joint intervals, and percent of cuBLAS differs by at most
              0.5 % where it and the kernel take over 100 us
     cold     times at 4, 8 and 16 times the L2 cache agree, and launches read their operands from DRAM
-    coverage identical code compared in 20 processes for each of three speeds: 95 % lies within the confidence
-             limits, counted by processes, of the share of 95 % intervals that hold 1
+    coverage identical code compared in 20 processes for each of three speeds: the share of 95 % intervals
+             that contain 1 is compatible with 95 %
     busy     NVML reports a running kernel, the gate included, for at least 60 % of the wall time of a sweep at 4096
              and 8192
     quick    the default sweep takes less than 12 s from start to table, with a warm compile cache

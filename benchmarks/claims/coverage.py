@@ -24,9 +24,9 @@ def check(folder: Path) -> Claim:
     false = sum(_count_false(ratios) for each in processes for ratios in each)
     mean = _limit_mean(shares)
     return Claim(
-        f"identical code compared in {PROCESSES} processes for each of three speeds: 95 % lies within the confidence "
-        f"limits, counted by processes, of the share of 95 % intervals that hold 1; at most {FALSE_VERDICTS} false "
-        "verdict",
+        f"identical code compared in {PROCESSES} processes for each of three speeds: the share of 95 % intervals that "
+        "contain 1 is compatible with 95 % (its own confidence limits, from the spread between processes, include it); "
+        f"at most {FALSE_VERDICTS} false verdict",
         format_table(rows, ["kernel", "size", "comparisons", "covered (%)", "false verdicts", "median half-width"]),
         f"{_format(mean)} % of the comparisons of {len(shares)} processes covered, {false} false verdicts",
         mean.low <= 0.95 <= mean.high and false <= FALSE_VERDICTS,

@@ -250,6 +250,12 @@ def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
     }
 
 
+_UNITS = {
+    **dict.fromkeys(("load_sectors", "store_sectors"), " per request"),
+    "conflicts": " % of the wavefronts in shared memory",
+}
+
+
 def has_whole_sectors(problem: Problem) -> bool:
     """Return whether every row of A, B and C begins at a sector, which limits on accesses assume."""
     return all(problem.storage(name).nbytes(problem.stored_shape(name)[1]) % SECTOR == 0 for name in "ABC")
@@ -263,7 +269,7 @@ def find_broken_access_limits(plan: Plan, counts: AccessCounts) -> list[str]:
     if not has_whole_sectors(plan.problem):
         return []
     known = name_access_values(plan, counts)
-    return [fault for limit in plan.variant.accesses if (fault := explain_limit(limit, known))]
+    return [fault for limit in plan.variant.accesses if (fault := explain_limit(limit, known, _UNITS))]
 
 
 def list_ragged_lines(accesses: Sequence[Access]) -> list[str]:

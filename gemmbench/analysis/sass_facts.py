@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median_low
+from types import MappingProxyType
 
 from gemmbench.analysis.sass_loops import CLASSES, Instruction, Loop
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
@@ -182,10 +183,11 @@ def _explain_broken(limit: Expression, known: Mapping[str, int]) -> str:
     return explain_limit(limit, known)
 
 
-def explain_limit(limit: Expression, known: Mapping[str, int]) -> str:
-    """Return a limit and the values of its names if it is broken; "" if it holds."""
+def explain_limit(limit: Expression, known: Mapping[str, int], units: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a limit and the values of its names, with their units, if it is broken; "" if it holds."""
     try:
         holds = limit.value(known)
     except ExpressionError as fault:
         return str(fault)
-    return "" if holds else f"{limit}: {', '.join(f'{name} is {known[name]}' for name in limit.names)}"
+    values = (f"{name} is {known[name]}{units.get(name, '')}" for name in limit.names)
+    return "" if holds else f"{limit}: {', '.join(values)}"

@@ -116,8 +116,6 @@ class Runner(Generic[R]):
     def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:
         """Measure everything that is not yet done, until interrupted.
 
-        Returns all records, including those of an earlier run.
-
         Returns all records, including those of an earlier run. With a `pace`, the progress shows the remaining time.
         """
         records: list[R] = []

@@ -94,11 +94,16 @@ def _complete_lists(value: Any, kind: Any) -> Any:
         (inside,) = get_args(kind)
         items = [value] if isinstance(value, str | int | float) and get_origin(inside) is not list else value
         return [_complete_lists(item, inside) for item in items] if isinstance(items, list) else items
-    models = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, msgspec.Struct)]
+    models = _list_models(kind)
     if not models or not isinstance(value, dict):
         return value
     kinds = {field.encode_name: field.type for field in msgspec.structs.fields(models[0])}
     return {key: _complete_lists(each, kinds.get(key)) for key, each in value.items()}
+
+
+def _list_models(kind: Any) -> list[type[msgspec.Struct]]:
+    """List the models that a value of this type may have."""
+    return [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, msgspec.Struct)]
 
 
 def _describe_form(model: type[msgspec.Struct], path: Path) -> str:
@@ -116,8 +121,15 @@ def _quote_value(data: Any, path: Path) -> str:
     return f"`{text if len(text) <= _MOST_QUOTED else f'{text[:_MOST_QUOTED]}...'}`"
 
 
+def _list_keys(model: type[msgspec.Struct]) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(model)]
+
+
 def _describe_unknown_key(name: str, model: type[msgspec.Struct]) -> str:
-    fields = [field.encode_name for field in msgspec.structs.fields(model)]
+    fields = _list_keys(model)
+    for field in msgspec.structs.fields(model):
+        if any(name in _list_keys(each) for each in _list_models(field.type)):
+            return f"'{name}' belongs under `{field.encode_name}`"
     return f"unknown key '{name}'{nearest(name, fields)}; known: {', '.join(fields)}"
 
 

@@ -178,7 +178,7 @@ def name_row(row: Row) -> str:
     """`tiled at 4096 nn f32 TILE=16 (measured again)`."""
     record, problem = row.record, row.record.problem
     config = f" {record.configuration}" if record.config else ""
-    final = " (measured again)" if record.phase == "final" and record.config else ""
+    final = " (measured again)" if record.phase == "final" else ""
     asked = f"{record.network.title} {problem.layout} {problem.precision_name}" if record.network else str(problem)
     return f"{record.variant} at {asked}{config}{final}"
 

@@ -99,7 +99,7 @@ def test_limits_read_the_line_with_the_most_and_a_broken_one_says_what_it_found(
     assert sorted(name_access_values(plan, counts)) == sorted((*ACCESS_NAMES, "T"))
     limits = tuple(parse(text, ACCESS_NAMES) for text in ("load_sectors <= 4", "load_sectors <= 5", "conflicts == 0"))
     limited = replace(plan, variant=replace(plan.variant, accesses=limits))
-    assert find_broken_access_limits(limited, counts) == ["load_sectors <= 4: load_sectors is 5"]
+    assert find_broken_access_limits(limited, counts) == ["load_sectors <= 4: load_sectors is 5 per request"]
 
 
 @pytest.mark.parametrize(("size", "layout", "whole"), [(8, "nn", True), (4096, "tt", True), (12, "nn", False)])

@@ -24,7 +24,7 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
             "unknown kernel 'tield' (did you mean 'tiled'",
         ),
         (["run", "-c", "quik"], "unknown config 'quik' (did you mean 'quick'?); "),
-        (["run", "-c", "no/such.yaml"], "unknown config 'no/such.yaml'; "),
+        (["run", "-c", "no/such.yaml"], "no such file: no/such.yaml; write its path"),
         (
             ["run", "tiled", "--param", "TILES=8"],
             "none of the chosen kernels has a parameter 'TILES' (did you mean 'TILE'?); known: TILE",

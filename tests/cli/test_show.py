@@ -88,7 +88,7 @@ def test_a_broken_or_newer_or_foreign_file_is_refused_with_its_place(gemmbench, 
         (broken, "broken.jsonl:2: broken row: "),
         (newer, f"newer.jsonl: written by a newer gemmbench (schema 99, this one reads {SCHEMA}); upgrade"),
         (foreign, "foreign.csv:1: "),
-        (tmp_path / "none.jsonl", "none.jsonl: cannot be read: No such file or directory"),
+        (tmp_path / "none.jsonl", "none.jsonl: no such file; "),
     ):
         said = gemmbench("show", path)
         assert (said.code, said.out) == (2, "") and words in said.err

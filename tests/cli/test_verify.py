@@ -468,7 +468,7 @@ def test_groups_whose_bits_depend_on_the_others_are_told(gemmbench, write_kernel
         f"others: batch invariance: depends on the rows of other groups: {unlike}",
         f"own: batch invariance: depends on the rows of its group: {unlike}",
         f"splits: batch invariance: depends on the rows of all groups: {unlike}",
-        "turns: batch invariance: depends on the row's place or group at a group of 2 rows",
+        "turns: batch invariance: depends on the row's place or group in groups of 2 rows",
     ]
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from gemmbench.errors import StoreError
 from gemmbench.planning.problems import Problem
 from gemmbench.report.table import format_cells
-from tools.citations import cite_whole
+from tools.citations import Citation, cite_whole
 from tools.page import ROOT, Page
 from tools.parts.contests import Contest, cite_contests, find_contests
 from tools.parts.tables import STYLE, find_files
 
-_COUNTS = ["mean %", "below 92 %"]
-_HEADINGS = ["precision", "draw", "aligned", *_COUNTS, "not aligned", *_COUNTS, "lowest %"]
+_GROUPS = ("aligned", "not aligned")
+_COUNTED = [heading for group in _GROUPS for heading in (group, f"{group}: mean %", f"{group}: below 92 %")]
+_HEADINGS = ["precision", "draw", *_COUNTED, "lowest %"]
 _LOW = 92.0
 _ALIGNMENT_BYTES = 16
 
@@ -40,7 +41,15 @@ def _list_draws(page: Page, kernel: str, *patterns: str) -> str:
     ]
     rows = [[_find_precision(each), str(_find_number(path)), *_describe(each)] for path, each in found.items()]
     listed = format_cells(rows, _HEADINGS, STYLE, ["left", *["right"] * 8])
-    return "\n".join([listed, "", *dict.fromkeys(map(str, whose))])
+    return "\n".join([listed, "", *_cite_draws([row[:2] for row in rows], whose)])
+
+
+def _cite_draws(draws: Sequence[Sequence[str]], whose: Sequence[Citation]) -> list[str]:
+    """Say which draws have which source, if there are several: `bf16 1, f16 1: H200, 2026-11-29, revision abc.`"""
+    cited: dict[str, list[str]] = {}
+    for draw, citation in zip(draws, whose, strict=True):
+        cited.setdefault(str(citation), []).append(" ".join(draw))
+    return [f"{', '.join(named)}: {source}" if len(cited) > 1 else source for source, named in cited.items()]
 
 
 def _describe(contests: Sequence[Contest]) -> list[str]:

@@ -200,6 +200,8 @@ def _describe_crash(fault: _Fault) -> str:
 
 
 def _describe_endless(fault: _Fault) -> str:
+    if fault.at == _UNKNOWN:
+        return f"{fault.thread} goes on without end"
     return f"{fault.at} is the last access of {fault.thread}, which goes on without end"
 
 

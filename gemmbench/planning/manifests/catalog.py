@@ -439,7 +439,9 @@ def _suggest_names(name: str, known: Sequence[str]) -> str:
     if here := find_named_here(name):
         return f"; to use the file in this folder, write {here}"
     hint = nearest(name, known, most=_MOST_NEAREST)
-    return f"{hint}; `gemmbench list` shows all names, and you name a file by its path, such as ./mine.cu"
+    return (
+        f"{hint}; `gemmbench list` shows all names; name a file by its path, such as ./mine.cu, or add --kernels FOLDER"
+    )
 
 
 def _is_of_revision(name: str) -> bool:

@@ -53,8 +53,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             `-O1` or `-Xptxas=-dlcm=cg`. An entry such as `{flag: -O1, when: LEVEL == 1}` applies only if its
             condition holds, which makes a flag an axis of a search.
         maxregcount: The most registers that a thread may have. With 0, the compiler decides.
-        symbol: The name of the kernel. A template needs its arguments, which may be expressions: `sgemm<BM, BN,
-            8>`.
+        symbol: The name of the kernel; required without `host`, `launches` or `pick`. A template needs its
+            arguments, which may be expressions: `sgemm<BM, BN, 8>`.
         args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`, `C`, `D`,
             `bias`, `residual`, `scale`, `scale_a`, `scale_b`, `offsets`, `workspace`, `maps`, `stream` for a launcher,
             `alpha`, `beta`,
@@ -71,8 +71,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             with finite values instead of NaN, and its rows say `reads C`.
         host: The name of a host function in the code that launches everything on the stream that is passed to
             it. It replaces `symbol`, `grid`, `block` and `launches`.
-        grid: Blocks in x, y and z, one expression per line.
-        block: Threads per block in x, y and z, one expression per line.
+        grid: Blocks in x, y and z, one expression per line; required with `symbol`.
+        block: Threads per block in x, y and z, one expression per line; required with `symbol`.
         shared: Bytes of dynamic shared memory per block, an expression.
         pdl: `true` for programmatic dependent launch: the kernel may begin before the previous launch has
             ended, and waits with `griddepcontrol.wait`. This has no effect below compute capability 9.0.

@@ -51,8 +51,8 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
             return (
                 f"multiplies {problem.precision_name} only by an alpha and a beta of 0 or 1; choose --alpha 1 --beta 0"
             )
-        fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.takes(name)]
-        return f"{' and '.join(fixed)}: its `{'call' if variant.is_python else 'args'}` has no such argument"
+        fixed = [f"{name} {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.takes(name)]
+        return f"takes only {' and '.join(fixed)}: its `{'call' if variant.is_python else 'args'}` has no such argument"
     if problem.epilogue and variant.python.returns:
         return "returns its result, so no pass can apply --epilogue to C; only functions that write C can be followed"
     return explain_unfit_device(variant, target)

@@ -456,7 +456,7 @@ class Measuring:
         kind=int,
         heading=STOPPING,
         check=_check_rounds,
-        help="Number of rounds (with --until: the maximum). Intervals need at least 4.  [default: 96; on the CPU 10]",
+        help="Number of rounds; with --until, the most. Intervals need 4.  [default: at most 96; on the CPU 10]",
         in_config="Number of rounds, over all blocks; with `until`, the maximum. Empty: 96; on the CPU device 10, "
         "unless `until` is given.",
     )
@@ -466,11 +466,13 @@ class Measuring:
         metavar="SHARE",
         heading=STOPPING,
         check=_check_share,
-        help="Measure until the 95 % interval is within +- SHARE; 0: all rounds.  [default: 0.5%; 0 with --rounds and "
-        "on the CPU]",
-        in_python='measure until the 95 % interval is within this share of the value: 0.005 or "0.5%"; 0: all rounds.',
-        in_config="Measure until the 95 % interval is within this share of the value, such as `0.5%`; `0`: all "
-        "rounds. Empty: 0.5%, unless `rounds` is given; on the CPU device all rounds are measured.",
+        help="Measure until the 95 % interval of the ratio to the baseline is within +- SHARE; 0: all rounds.  "
+        "[default: 0.5%; 0 with --rounds and on the CPU]",
+        in_python="measure until the 95 % interval of the ratio to the baseline is within this share: 0.005 or "
+        '"0.5%"; 0: all rounds.',
+        in_config="Measure until the 95 % interval of the ratio to the baseline (without one, of the time) is within "
+        "this share, such as `0.5%`; `0`: all rounds. Empty: 0.5%, unless `rounds` is given; on the CPU device all "
+        "rounds are measured.",
     )
     max_time: float | None = option(
         "--max-time",

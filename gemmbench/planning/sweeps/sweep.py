@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from gemmbench.errors import UsageError, nearest_or_all
-from gemmbench.planning.files import data_folder, display_path, is_file, read_text_file
+from gemmbench.planning.files import data_folder, display_path, is_file, printable, read_text_file
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems import Problem, ProblemGrid, check_rows_of_result
 from gemmbench.planning.sizes import (
@@ -159,6 +159,8 @@ def find_config(name: str) -> Path:
     for path in (home / f"{name}.yaml", Path(name)):
         if is_file(path):
             return path
+    if Path(name).suffix in (".yaml", ".yml"):
+        raise UsageError(f"no such file: {printable(name)}; write its path from this folder, or a name such as quick")
     known = nearest_or_all(name, list_configs(), "known:", str(home))
     raise UsageError(f"unknown config '{name}'{known}; or give the path of a file")
 

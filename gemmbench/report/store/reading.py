@@ -102,6 +102,8 @@ def open_results_file(path: Path) -> Iterator[BinaryIO]:
             raise StoreError(f"{path}: not a file but a pipe or a device; choose a .jsonl file")
         with path.open("rb") as file:
             yield decompress(file, path) if is_compressed(path) else file
+    except FileNotFoundError:
+        raise StoreError(f"{path}: no such file; `gemmbench show` without a name shows the newest run") from None
     except OSError as fault:
         raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
 

@@ -86,7 +86,7 @@ def test_an_unknown_name_offers_the_three_nearest_and_where_all_are(catalog):
         catalog(**names).get("tiled2")
     assert str(fault.value) == (
         "unknown kernel 'tiled2' (did you mean 'tiled', 'tile' or 'title'?); "
-        "`gemmbench list` shows all names, and you name a file by its path, such as ./mine.cu"
+        "`gemmbench list` shows all names; name a file by its path, such as ./mine.cu, or add --kernels FOLDER"
     )
 
 

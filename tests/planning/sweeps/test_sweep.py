@@ -138,6 +138,7 @@ FAULTS = {
         ("sizes: [1e3]", "2: YAML reads `1e3` as text; write 1000"),
         ("sizes: [64]\nsizes: [32]", "3: duplicate key 'sizes' (first on line 2)"),
         ("sizs: [64]", "2: unknown key 'sizs' (did you mean 'sizes'?); known: "),
+        ("sizes: [64]\nrounds: 3", "3: 'rounds' belongs under `measure`"),
         ("sizes: [64]\nmeasure: {round: 3}", "3: unknown key 'round' (did you mean 'rounds'?); known: cache,"),
         ("sizes: [64]\nmeasure: {cache: warm}", "3: measure.cache: Invalid enum value 'warm'; known: cold, hot"),
         ("sizes: [64]\nmeasure: {seed: x}", "3: measure.seed: should be a whole number, not text"),

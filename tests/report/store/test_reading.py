@@ -161,7 +161,7 @@ def test_a_file_without_a_header_is_no_results_file(tmp_path, content):
 
 
 def test_the_message_names_a_missing_file_or_a_folder(tmp_path):
-    assert fault_of(tmp_path / "no.jsonl") == f"{tmp_path}/no.jsonl: cannot be read: No such file or directory"
+    assert fault_of(tmp_path / "no.jsonl").startswith(f"{tmp_path}/no.jsonl: no such file; `gemmbench show` ")
     assert fault_of(tmp_path) == f"{tmp_path}: cannot be read: Is a directory"
 
 
