@@ -107,7 +107,7 @@ def test_what_cannot_be_drawn_is_refused_and_leaves_no_file(gemmbench, ladder, t
 def test_files_that_cannot_be_read_are_refused(refused, tmp_path):
     (tmp_path / "notes.txt").write_text("hello\n")
     assert refused("plot", "notes.txt", "-o", "x.svg").startswith("notes.txt:1: not a gemmbench results file")
-    assert refused("plot", "gone.jsonl", "-o", "x.svg").startswith("gone.jsonl: cannot be read")
+    assert refused("plot", "gone.jsonl", "-o", "x.svg").startswith("gone.jsonl: no such file")
     assert refused("plot").startswith("no results files in results")
 
 

@@ -48,7 +48,7 @@ def test_a_run_of_the_kernel_that_was_called_naive_is_no_reference(gemmbench, jo
 def test_a_file_that_is_no_results_file_is_refused(refused, tmp_path):
     (tmp_path / "notes.txt").write_text("hello\n")
     assert refused("report", "notes.txt").startswith("notes.txt:1: not a gemmbench results file")
-    assert refused("report", "gone.jsonl").startswith("gone.jsonl: cannot be read")
+    assert refused("report", "gone.jsonl").startswith("gone.jsonl: no such file")
 
 
 def test_a_folder_of_results_that_names_the_page_is_refused(gemmbench, journal, tmp_path):

@@ -105,7 +105,7 @@ def _write_record(page: Page, folder: str) -> str:
     newest = {match[1]: path for path in find_files(f"{folder}/*") if (match := _RECORDED.match(path.name))}
     for name in sorted(seconds.keys() & newest.keys()):
         whose = cite_whole(page, newest[name])
-        groups.setdefault((whose.date, whose.card, whose.revision[:12] or "not recorded"), []).append(name)
+        groups.setdefault((whose.date, whose.card, whose.revision[:8] or "not recorded"), []).append(name)
     if not groups:
         raise StoreError(f"{folder} has no file of a command in durations.csv")
     lines = [
