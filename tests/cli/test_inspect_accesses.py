@@ -137,7 +137,8 @@ def test_a_broken_limit_of_the_manifest_ends_in_1_and_says_which(inspect):
     said = inspect(text=text)
     assert said.code == 1 and "load of As" in said.out
     assert (
-        said.err == "access limit exceeded: mine PITCH=16: conflicts == 0 or PITCH > 16: conflicts is 88 % of the wavefronts in shared memory, PITCH is 16\n"
+        said.err == "access limit exceeded: mine PITCH=16: conflicts == 0 or PITCH > 16: "
+        "conflicts is 88 % of the wavefronts in shared memory, PITCH is 16\n"
     )
     assert inspect("--param", "PITCH=18", text=text).code == 0
 
