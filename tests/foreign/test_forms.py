@@ -57,7 +57,7 @@ def test_a_kernel_that_reads_c_says_so(verify):
 
 def test_a_kernel_without_alpha_and_beta_is_left_out_where_they_matter(plan):
     (skip,) = plan("product", Problem(8, 8, 8, alpha=2.0, beta=1.0))
-    assert skip.reason == "alpha is 1 and beta is 0: its `args` has no such argument"
+    assert skip.reason == "takes only alpha 1 and beta 0: its `args` has no such argument"
 
 
 def test_column_major_layouts_are_those_of_the_kernel(read):
