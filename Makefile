@@ -52,19 +52,20 @@ arches: $(VENV)/.nvcc
 
 # In f32 with every small shape and layout; the other precisions, which compile the same text, with one odd shape.
 # Kernels for narrow shapes are compiled separately for each kind of shape, so they get one shape of each kind. SIZES
-# replaces these shapes. Several targets, so that `make -j` can run them in parallel.
+# replaces these shapes, and LAYOUTS the layouts. Several targets, so that `make -j` can run them in parallel.
 SHAPES := sgemm_stream sgemm_outer sgemm_small
 CHOSEN := $(if $(SIZES),--sizes $(SIZES))
+LAYOUTS ?= nn,nt,tn,tt
 verify: verify-ladder verify-posts verify-shapes verify-precisions
 
 verify-ladder: $(VENV)/.bench
-	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout nn,nt,tn,tt $(CHOSEN) openblas $(filter-out $(SHAPES),$(call names,cuda cuda/sgemm))
+	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout $(LAYOUTS) $(CHOSEN) openblas $(filter-out $(SHAPES),$(call names,cuda cuda/sgemm))
 
 verify-shapes: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --no-watch --layout nn,tn --sizes 1,33x65x17,3x1030x515,515x5x1032,300x40x8 $(SHAPES)
 
 verify-posts: $(VENV)/.bench
-	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout nn,nt,tn,tt $(CHOSEN) $(call names,cuda/posts)
+	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout $(LAYOUTS) $(CHOSEN) $(call names,cuda/posts)
 
 verify-precisions: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --no-watch --precision f64,f16,f16_f16,f16_f32,bf16,bf16_f32,e4m3,e5m2 --sizes 33x65x17 --layout nn

@@ -1,7 +1,7 @@
 """Odd texts of kernels: each is read, drafted, and judged for the CPU, or refused in one line."""
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gemmbench.backends.code_hash import hash_file
@@ -9,6 +9,8 @@ from gemmbench.errors import GemmbenchError
 from gemmbench.planning.drafts.draft import draft_manifest
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import read_variant
+
+from .conftest import CASES
 
 KERNELS = sorted(data_folder("cuda").rglob("*.cu"))
 PIECES = """
@@ -61,6 +63,7 @@ def test_an_odd_text_has_a_hash(tmp_path, text):
 
 
 @pytest.mark.parametrize("command", [["new", "x", "--from", "x.cu"], ["list", "--kernels", "."], ["verify", "./x.cu"]])
+@settings(max_examples=int(CASES or 30))
 @given(text=texts())
 def test_commands_take_an_odd_text_or_refuse_it(tmp_path, run_command, command, text):
     (tmp_path / "x.cu").write_bytes(text.encode(errors="surrogatepass"))

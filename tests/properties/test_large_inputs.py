@@ -6,13 +6,14 @@ headers that include each other many times; manifests and configs with very many
 
 import functools
 import gzip
-import os
 
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gemmbench.planning.files import data_folder
+
+from .conftest import CASES
 
 LENGTHS = [2_000, 20_000, 200_000, 1_000_000]
 CODE = """
@@ -44,7 +45,7 @@ def repeated(draw, pieces):
 
 CODES, DOCUMENTS = repeated(list_pieces(CODE)), repeated(list_pieces(YAML))
 LIST, PLAN = ["list", "--kernels", "."], ["run", "x", "--kernels", ".", "--dry-run", "--sizes", "32"]
-few_by_default = settings(max_examples=int(os.environ.get("GEMMBENCH_FUZZ_CASES") or 12))
+few_by_default = settings(max_examples=int(CASES or 12))
 
 
 @functools.cache
