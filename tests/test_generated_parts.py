@@ -193,7 +193,7 @@ def test_the_precisions_say_how_many_bits_enter_a_product(page):
     rows = [[cell.strip() for cell in line.split("|")] for line in KINDS["precisions"](page).splitlines()]
     factors = {row[1]: row[rows[0].index("factors")] for row in rows}
     assert factors["`tf32`"] == "11 bits" and factors["`e5m2`"] == "3 bits"
-    assert factors["`3xtf32`"] == "23 bits, in parts"
+    assert factors["`3xtf32`"] == "up to 24 bits, in parts"
 
 
 @pytest.mark.parametrize("name", listings.MODELS)

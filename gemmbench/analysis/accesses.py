@@ -20,6 +20,12 @@ SECTOR = 32
 WARP = 32
 _SCATTERED = 4
 """An access is scattered if it touches this many times the fewest sectors. Just sharing rows of a tile costs less."""
+_UNITS = {
+    "load_sectors": " per request",
+    "store_sectors": " per request",
+    "conflicts": " % of the wavefronts in shared memory",
+}
+"""What follows the values that limits may read."""
 READINGS = WRITTEN, JOINED, UNITED = ("written", "joined", "united")
 """How accesses to shared memory become requests.
 
@@ -248,12 +254,6 @@ def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
         "store_sectors": most_sectors(writes=True),
         "conflicts": max((-(-100 * cost.conflicts // cost.wavefronts) for cost in shared), default=0),
     }
-
-
-_UNITS = {
-    **dict.fromkeys(("load_sectors", "store_sectors"), " per request"),
-    "conflicts": " % of the wavefronts in shared memory",
-}
 
 
 def has_whole_sectors(problem: Problem) -> bool:

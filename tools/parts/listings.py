@@ -143,8 +143,8 @@ def _describe_scales(scales: Scales | None) -> str:
 
 
 def _describe_factors(precision: Precision) -> str:
-    bits = precision.factor_bits
-    return f"{bits - 1} bits, in parts" if precision.splits_factors else f"{bits} bits"
+    bits = f"{precision.factor_bits} bits"
+    return f"up to {bits}, in parts" if precision.splits_factors else bits
 
 
 def _describe_sums(precision: Precision) -> str:

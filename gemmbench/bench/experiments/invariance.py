@@ -204,10 +204,9 @@ def describe_invariance(found: Sequence[RowBits], of_groups: bool = False) -> st
 
 def _list_causes(ran: Sequence[RowBits], of_groups: bool) -> list[str]:
     """What the bits depend on. If that is the launch, nothing else can be told."""
+    place, others, at = ("place or group", "groups", "in") if of_groups else ("place", "products", "at")
     if unsteady := [each.M for each in ran if each.launch]:
-        return [
-            f"the launch: equal ones differ {'in' if of_groups else 'at'} {_name_heights(_join(unsteady), of_groups)}"
-        ]
+        return [f"the launch: equal ones differ {at} {_name_heights(_join(unsteady), of_groups)}"]
     causes = []
     around = "the rows of other groups", [each.M for each in ran if each.last != ran[0].last]
     own = "the rows of its group" if of_groups else "M", [each.M for each in ran if each.bits != ran[0].bits]
@@ -216,7 +215,6 @@ def _list_causes(ran: Sequence[RowBits], of_groups: bool) -> list[str]:
     for what, unlike in (own, around):
         if unlike:
             causes.append(f"{what}: {_join(unlike)} differ{'s' * (len(unlike) == 1)} from {ran[0].M}")
-    place, others, at = ("place or group", "groups", "in") if of_groups else ("place", "products", "at")
     for name, heights in (
         (f"the row's {place}", [each.M for each in ran if each.place]),
         (f"other rows or {others}", [each.M for each in ran if each.others]),

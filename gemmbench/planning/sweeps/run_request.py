@@ -456,7 +456,8 @@ class Measuring:
         kind=int,
         heading=STOPPING,
         check=_check_rounds,
-        help="Number of rounds; with --until, the most. Intervals need 4.  [default: at most 96; on the CPU 10]",
+        help="Number of rounds (with --until: the maximum). Intervals need at least 4.  [default: at most 96; on the "
+        "CPU 10]",
         in_config="Number of rounds, over all blocks; with `until`, the maximum. Empty: 96; on the CPU device 10, "
         "unless `until` is given.",
     )

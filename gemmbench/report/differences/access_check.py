@@ -123,19 +123,19 @@ def _list_problems(problems: Sequence[str], every: Iterable[str]) -> str:
 def _describe_change(change: AccessChange, later: Access) -> str:
     """Describe a change such as `tiled.cu:69 load of A: 4 -> 16 sectors per request`."""
     unit = "wavefronts" if later.is_shared else "sectors"
-    one = unit.removesuffix("s")
     place = f"{later.file}:{later.line} {name_access(later)}" if later.line else name_access(later)
     now = cost_of_line(later).requests
     each = format_mean(measure_line(later) / now)
+    cost = f"{each} {unit.removesuffix('s') if each == '1' else unit}"
     if change.earlier is None:
-        return f"{place}: new, {format_count(now)} requests of {each} {one if each == '1' else unit}"
+        return f"{place}: new, {format_count(now)} requests of {cost}"
     before = cost_of_line(change.earlier).requests
     past = format_mean(measure_line(change.earlier) / before)
     requests = f"{format_count(before)} -> {format_count(now)} requests"
     if past == each:
         if requests == f"{format_count(now)} -> {format_count(now)} requests":
             return f"{place}: {measure_line(change.earlier):,} -> {measure_line(later):,} {unit}"
-        return f"{place}: {requests} of {each} {one if each == '1' else unit}"
+        return f"{place}: {requests} of {cost}"
     per_request = f"{place}: {past} -> {each} {unit} per request"
     return per_request if before == now else f"{per_request}, {requests}"
 

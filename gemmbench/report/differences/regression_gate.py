@@ -86,8 +86,8 @@ class Check:
     """The rows of a check, the name of the `reference`, and what was not compared.
 
     `paired` is True if a row and its reference were measured in the same rounds. `missing` names rows of the reference
-    that were not measured now, and `new` names rows without a reference, which are only
-    verified. `notes` say what else was different.
+    that were not measured now, and `new` names rows without a reference, which are only verified. `notes` say
+    what else was different.
     """
 
     reference: str

