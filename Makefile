@@ -51,8 +51,10 @@ arches: $(VENV)/.nvcc
 	$(BIN)/python -m tools.compile_kernels $(ARCHES)
 
 # In f32 with every small shape and layout; the other precisions, which compile the same text, with one odd shape.
-# Kernels for narrow shapes are compiled separately for each kind of shape, so they get one shape of each kind. SIZES
-# replaces these shapes, and LAYOUTS the layouts. Several targets, so that `make -j` can run them in parallel.
+# Kernels for narrow shapes are compiled separately for each kind of shape, so they get one shape of each kind: loads of
+# one, two and four elements, few rows and few columns of C, and a short and a long K, some with both operands as they
+# are and some with both transposed. SIZES replaces the shapes of the other kernels, and LAYOUTS the layouts. Several
+# targets, so that `make -j` can run them in parallel.
 SHAPES := sgemm_stream sgemm_outer sgemm_small
 CHOSEN := $(if $(SIZES),--sizes $(SIZES))
 LAYOUTS ?= nn,nt,tn,tt
@@ -62,7 +64,8 @@ verify-ladder: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout $(LAYOUTS) $(CHOSEN) openblas $(filter-out $(SHAPES),$(call names,cuda cuda/sgemm))
 
 verify-shapes: $(VENV)/.bench
-	$(BIN)/gemmbench verify --device cpu --no-watch --layout nn,tn --sizes 1,33x65x17,3x1030x515,515x5x1032,300x40x8 $(SHAPES)
+	$(BIN)/gemmbench verify --device cpu --no-watch --layout nn --sizes 1,33x65x17,3x1032x515,515x5x1032 $(SHAPES)
+	$(BIN)/gemmbench verify --device cpu --no-watch --layout tt --sizes 34x65x17,300x40x8,515x5x1032 $(SHAPES)
 
 verify-posts: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout $(LAYOUTS) $(CHOSEN) $(call names,cuda/posts)
