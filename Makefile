@@ -50,11 +50,13 @@ check: $(VENV)/.test
 arches: $(VENV)/.nvcc
 	$(BIN)/python -m tools.compile_kernels $(ARCHES)
 
-# In f32 with every small shape and layout; the other precisions, which compile the same text, with one odd shape.
-# Kernels for narrow shapes are compiled separately for each kind of shape, so they get one shape of each kind: loads of
-# one, two and four elements, few rows and few columns of C, and a short and a long K, some with both operands as they
-# are and some with both transposed. SIZES replaces the shapes of the other kernels, and LAYOUTS the layouts. Several
-# targets, so that `make -j` can run them in parallel.
+# In f32 with every small shape and layout; the other precisions, which compile the same text, with one odd shape: all
+# configurations in one precision of each width of A, C and sums, and the defaults in the others, whose elements only
+# have other types. (DEPTH, which only sgemm_outer has, gets a second value, because its default takes no such K in
+# f16.) Kernels for narrow shapes are compiled separately for each kind of shape, so they get one shape of each kind:
+# loads of one, two and four elements, few rows and few columns of C, and a short and a long K, some with both operands
+# as they are and some with both transposed. SIZES replaces the shapes of the other kernels, and LAYOUTS the layouts.
+# Several targets, so that `make -j` can run them in parallel.
 SHAPES := sgemm_stream sgemm_outer sgemm_small
 CHOSEN := $(if $(SIZES),--sizes $(SIZES))
 LAYOUTS ?= nn,nt,tn,tt
@@ -70,8 +72,10 @@ verify-shapes: $(VENV)/.bench
 verify-posts: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout $(LAYOUTS) $(CHOSEN) $(call names,cuda/posts)
 
+ODD := $(BIN)/gemmbench verify --device cpu --no-watch --sizes 33x65x17 --layout nn
 verify-precisions: $(VENV)/.bench
-	$(BIN)/gemmbench verify --device cpu --no-watch --precision f64,f16,f16_f16,f16_f32,bf16,bf16_f32,e4m3,e5m2 --sizes 33x65x17 --layout nn
+	$(ODD) --precision f64,f16_f16,bf16,bf16_f32,e4m3
+	$(ODD) --precision f16,f16_f32,e5m2 --param DEPTH=8,32
 
 # The same sources give the same bytes: the wheel of the unpacked archive must be that of the clone.
 dist: $(VENV)/.bench
